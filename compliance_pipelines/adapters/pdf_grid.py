@@ -1,0 +1,134 @@
+"""Tables: ruled grids of paragraphs that break between rows and repeat their header.
+
+The caption stands above the first part; on the next pages it comes back with "(suite)", an artifact like the
+repeated header, so that a reader of the structure meets them once. Used for tables and for name-value lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reportlab.platypus.flowables import Flowable
+
+from compliance_pipelines.adapters.pdf_style import ACCENT, CAPTION, HEAD_CELL, RULE
+from compliance_pipelines.adapters.pdf_tags import Node, TaggedCanvas
+from compliance_pipelines.adapters.pdf_text import Para
+from compliance_pipelines.core.report_tree import Align
+
+PAD_X = 3.5
+
+
+@dataclass(frozen=True, slots=True)
+class HeadCell:
+    """One header cell."""
+
+    text: str
+    align: Align
+    node: Node | None
+
+
+@dataclass(frozen=True, slots=True)
+class GridSpec:
+    """What the parts of one table share; `widths` in points."""
+
+    widths: tuple[float, ...]
+    header: tuple[HeadCell, ...] = ()
+    caption: str | None = None
+    caption_node: Node | None = None
+    ruled: bool = True
+    pad_y: float = 2.9
+
+
+class Grid(Flowable):
+    """One table, or the part of it that stands on one page."""
+
+    def __init__(self, spec: GridSpec, rows: Sequence[Sequence[Para]], *, continued: bool = False) -> None:
+        super().__init__()
+        self.spec = spec
+        self.rows = [list(row) for row in rows]
+        self.continued = continued
+        self.spaceBefore, self.spaceAfter = 2.0, 7.0
+        self._caption = self._make_caption()
+        self._header = [
+            Para(cell.text, HEAD_CELL, None if continued else cell.node, align=cell.align)
+            for cell in spec.header
+        ]
+        self._heights: list[float] = []
+        self._head_height = 0.0
+
+    def _make_caption(self) -> Para | None:
+        if self.spec.caption is None:
+            return None
+        text = self.spec.caption + (" (suite)" if self.continued else "")
+        return Para(text, CAPTION, None if self.continued else self.spec.caption_node)
+
+    def wrap(self, availWidth: float, availHeight: float) -> tuple[float, float]:  # noqa: N803, ARG002
+        """Measure every row; return the size taken."""
+        self.width = sum(self.spec.widths)
+        head = self._measure(self._header) if self._header else 0.0
+        if self._caption:
+            head += self._caption.wrap(self.width, 0)[1] + CAPTION.after
+        self._head_height = head
+        self._heights = [self._measure(row) for row in self.rows]
+        self.height = head + sum(self._heights)
+        return self.width, self.height
+
+    def _measure(self, cells: Sequence[Para]) -> float:
+        widths = self.spec.widths
+        tallest = max(cell.wrap(w - 2 * PAD_X, 0)[1] for cell, w in zip(cells, widths, strict=True))
+        return tallest + 2 * self.spec.pad_y
+
+    def split(self, availWidth: float, availheight: float) -> list[Flowable]:  # noqa: N803
+        """Split between rows: at least two under the header, never a single one left over."""
+        self.wrap(availWidth, availheight)
+        used, count = self._head_height, 0
+        for height in self._heights:
+            if used + height > availheight:
+                break
+            used += height
+            count += 1
+        if count == len(self.rows) - 1 and count > 2:
+            count -= 1
+        if count < min(2, len(self.rows)):
+            return []
+        first = Grid(self.spec, self.rows[:count], continued=self.continued)
+        rest = Grid(self.spec, self.rows[count:], continued=True)
+        first.spaceAfter = 0
+        return [first, rest]
+
+    def draw(self) -> None:
+        """Draw caption, header, rules and cells from the top."""
+        canvas: TaggedCanvas = self.canv
+        y = self.height
+        if self._caption:
+            y -= self._caption.height
+            self._caption.drawOn(canvas, 0, y)
+            y -= CAPTION.after
+        if self._header:
+            if self.spec.ruled:
+                self._rule(canvas, y, 0.9, ACCENT)
+            y = self._draw_row(canvas, self._header, y, self._measure(self._header), bottom=True)
+            self._rule(canvas, y, 0.5, ACCENT)
+        for index, (row, height) in enumerate(zip(self.rows, self._heights, strict=True)):
+            y = self._draw_row(canvas, row, y, height)
+            if self.spec.ruled:
+                last = index == len(self.rows) - 1
+                self._rule(canvas, y, 0.6 if last else 0.35, ACCENT if last else RULE)
+
+    def _rule(self, canvas: TaggedCanvas, y: float, weight: float, color: object) -> None:
+        with canvas.tagged(None):
+            canvas.setLineWidth(weight)
+            canvas.setStrokeColor(color)
+            canvas.line(0, y, self.width, y)
+
+    def _draw_row(
+        self, canvas: TaggedCanvas, cells: Sequence[Para], top: float, height: float, *, bottom: bool = False
+    ) -> float:
+        x = 0.0
+        for cell, width in zip(cells, self.spec.widths, strict=True):
+            # Header cells stand on the rule, body cells hang from the line above.
+            y = top - height + self.spec.pad_y if bottom else top - self.spec.pad_y - cell.height
+            cell.drawOn(canvas, x + PAD_X, y)
+            x += width
+        return top - height

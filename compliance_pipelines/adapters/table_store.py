@@ -1,0 +1,97 @@
+"""Parquet tables by asset and partition, in a folder: `data/<concept>/<noun>/<partition>.parquet`.
+
+A table is written to a temporary file beside its place and renamed, so a reader sees the old one or the new one and a
+kill leaves neither half. Same rows, same bytes. `frame.attrs["counts"]` (a flat dict of integers) travels with a table.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+
+_COUNTS = b"compliance.counts"
+
+
+class StoreError(RuntimeError):
+    """The store could not write or read; the message says which table and why, in one line."""
+
+
+class TableStore:
+    """Tables under `root`. Keys are asset paths such as ("langfuse", "traces"); partitions are their keys."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def path(self, key: Sequence[str], partition: str) -> Path:
+        """Where a partition lies, whether or not it exists."""
+        return self.root.joinpath(*key) / f"{partition}.parquet"
+
+    def write(self, key: Sequence[str], partition: str, table: pd.DataFrame) -> Path:
+        """Write one partition atomically; raises StoreError (disk full, no permission) with nothing half-written."""
+        path = self.path(key, partition)
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            arrow = pa.Table.from_pandas(table, preserve_index=False)
+            if counts := table.attrs.get("counts"):
+                note = json.dumps(counts, sort_keys=True).encode()
+                arrow = arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), _COUNTS: note})
+            with temporary.open("wb") as handle:
+                pq.write_table(arrow, handle, compression="zstd")
+                handle.flush()
+                os.fsync(handle.fileno())
+            temporary.replace(path)
+        except OSError as failed:
+            temporary.unlink(missing_ok=True)
+            raise StoreError(f"{path} : écriture impossible ({failed.strerror or type(failed).__name__})") from failed
+        return path
+
+    def read(self, key: Sequence[str], partition: str) -> pd.DataFrame:
+        """Read one partition; raises StoreError naming it when it is missing or damaged."""
+        path = self.path(key, partition)
+        try:
+            arrow = pq.read_table(path)
+            table = arrow.to_pandas(types_mapper=_pandas_type)
+            table.attrs["counts"] = json.loads((arrow.schema.metadata or {}).get(_COUNTS, b"{}"))
+            return table
+        except FileNotFoundError:
+            raise StoreError(f"{'/'.join(key)} : la partition {partition} n'a pas encore été calculée") from None
+        except (OSError, pa.ArrowException) as damaged:
+            raise StoreError(f"{path} : fichier Parquet illisible ({type(damaged).__name__})") from damaged
+
+    def has(self, key: Sequence[str], partition: str) -> bool:
+        """Whether the partition was written."""
+        return self.path(key, partition).exists()
+
+    def read_many(self, key: Sequence[str], partitions: Iterable[str]) -> Iterator[tuple[str, pd.DataFrame]]:
+        """The partitions that exist, in the given order, one at a time."""
+        for partition in partitions:
+            if self.has(key, partition):
+                yield partition, self.read(key, partition)
+
+    def digest(self, key: Sequence[str], partitions: Iterable[str]) -> tuple[tuple[str, ...], int, str]:
+        """(partitions that exist, rows, sha256 over names and values): what a report was built from.
+
+        Over values, not file bytes: another Parquet library must not make another month.
+        """
+        whole, names, rows = hashlib.sha256(), [], 0
+        for partition, table in self.read_many(key, partitions):
+            plain = table.drop(columns=[c for c in table.columns if table[c].dtype == object])
+            values = hashlib.sha256(pd.util.hash_pandas_object(plain, index=False).to_numpy().tobytes())
+            values.update(json.dumps([list(table.columns), table.attrs["counts"]], sort_keys=True).encode())
+            whole.update(f"{partition} {values.hexdigest()}\n".encode())
+            names.append(partition)
+            rows += len(table)
+        return tuple(names), rows, whole.hexdigest()
+
+
+def _pandas_type(kind: pa.DataType) -> object | None:
+    return pd.StringDtype() if pa.types.is_string(kind) or pa.types.is_large_string(kind) else None

@@ -1,0 +1,138 @@
+"""Judgements gathered by department and period: N, means, p5, minimum, share below threshold, 95 % interval, verdict.
+
+The input is a frame of judgements (core.tables.JUDGEMENTS) plus the number of traces by department; the output is one
+`Aggregate` per department and metric, also for departments with no trace, so that silence is visible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+import pandas as pd
+
+from compliance_pipelines.core import conformity, statistics
+from compliance_pipelines.core.records import Aggregate, Status
+
+BINARY_METRICS = frozenset({"citation_compliance", "citation_marker", "human_oversight", "sycophancy_flip"})
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRules:
+    """How one metric is judged. Functions take a department id.
+
+    threshold: None where the metric has none. applies: False where policy switches it off. indicative: the evaluator
+    is lexical or uncalibrated, or the metric informs only.
+    """
+
+    metric: str
+    threshold: Callable[[str], float | None]
+    applies: Callable[[str], bool]
+    indicative: bool
+
+
+def gather(
+    judgements: pd.DataFrame,
+    clusters: Mapping[str, str],
+    traces_by_department: Mapping[str, int],
+    departments: Sequence[str],
+    metrics: Sequence[MetricRules],
+    period: tuple[datetime, datetime],
+    rules: conformity.VerdictRules,
+    policy_digest: str,
+) -> list[Aggregate]:
+    """Aggregates for every department and metric, in the order given.
+
+    clusters: conversation of each trace id; traces without one are conversations of their own.
+    """
+    groups = {key: part for key, part in judgements.groupby(["department", "metric"], sort=False, observed=True)}
+    empty = judgements.iloc[:0]
+    return [
+        _one(
+            groups.get((department, metric.metric), empty),
+            clusters,
+            traces_by_department.get(department, 0),
+            department,
+            metric,
+            period,
+            rules,
+            policy_digest,
+        )
+        for metric in metrics
+        for department in departments
+    ]
+
+
+def _one(
+    part: pd.DataFrame,
+    clusters: Mapping[str, str],
+    n_traces: int,
+    department: str,
+    metric: MetricRules,
+    period: tuple[datetime, datetime],
+    rules: conformity.VerdictRules,
+    policy_digest: str,
+) -> Aggregate:
+    status = part["status"]
+    counts = {member: int((status == member.value).sum()) for member in Status}
+    n_sampled = counts[Status.SCORED] + counts[Status.UNSCORED] + counts[Status.WITHHELD]
+    n_unscored = counts[Status.UNSCORED] + counts[Status.WITHHELD]
+    kept = part[status == Status.SCORED.value]
+    values = kept["value"].to_numpy(dtype=np.float64)
+    threshold = metric.threshold(department)
+    mean = float(values.mean()) if len(values) else None
+    interval = _interval(kept, values, clusters, department, metric.metric, period)
+    low, high = interval or (None, None)
+    applies = metric.applies(department)
+    return Aggregate(
+        department=department,
+        period_start=period[0],
+        period_end=period[1],
+        metric=metric.metric,
+        n_traces=n_traces,
+        n_eligible=n_sampled + counts[Status.NOT_SAMPLED],
+        n_sampled=n_sampled,
+        n_scored=len(values),
+        n_unscored=n_unscored,
+        mean=mean,
+        weighted_mean=statistics.weighted_mean(values, kept["weight"].to_numpy()) if len(values) else None,
+        p5=float(np.quantile(values, 0.05)) if len(values) else None,
+        min=float(values.min()) if len(values) else None,
+        share_below=float((values < threshold).mean()) if len(values) and threshold is not None else None,
+        ci_low=low,
+        ci_high=high,
+        threshold=threshold,
+        verdict=conformity.decide(
+            applies=applies,
+            n_sampled=n_sampled,
+            n_scored=len(values),
+            n_unscored=n_unscored,
+            mean=mean,
+            threshold=threshold,
+            indicative=metric.indicative,
+            rules=rules,
+        ),
+        margin_established=conformity.margin_established(low, high, threshold),
+        policy_digest=policy_digest,
+    )
+
+
+def _interval(
+    kept: pd.DataFrame,
+    values: np.ndarray,
+    clusters: Mapping[str, str],
+    department: str,
+    metric: str,
+    period: tuple[datetime, datetime],
+) -> tuple[float, float] | None:
+    if not len(values):
+        return None
+    if metric in BINARY_METRICS:
+        return statistics.wilson(int(round(values.sum())), len(values))
+    conversations = [clusters.get(trace_id) or trace_id for trace_id in kept["trace_id"]]
+    codes, _ = pd.factorize(np.asarray(conversations, dtype=object))
+    return statistics.mean_interval(
+        values, codes, statistics.stable_seed(department, metric, period[0].isoformat(), period[1].isoformat())
+    )

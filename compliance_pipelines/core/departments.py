@@ -1,0 +1,93 @@
+"""The measures reported by department: which metric, which threshold, where it applies, whether it only informs.
+
+Also the counts that are not judgements: requests, retrieval scores, flags, refusals, feedback. Thresholds come from the
+policy of the month; nothing here loads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+import pandas as pd
+from compliance_guardrails.policy import Policy
+
+from compliance_pipelines.core import aggregates, judging
+from compliance_pipelines.core.conformity import VerdictRules
+from compliance_pipelines.core.records import Aggregate, Judgement, Score, Status, Trace
+from compliance_pipelines.core.tables import frame
+
+INFORMS_ONLY = ("citation_marker", "figure_grounding", "human_oversight")
+TRACE_COLUMNS = ["trace_id", "department", "session_hash", "created_at", "observed_at"]
+
+
+def metric_rules(policy: Policy) -> list[aggregates.MetricRules]:
+    """Every reported metric, in the order of the report."""
+    citation = policy.thresholds.citation_compliance
+
+    def neutrality_threshold(department: str) -> float:
+        return policy.department(department).report_threshold
+
+    def always(_: str) -> bool:
+        return True
+
+    def cited(department: str) -> bool:
+        return policy.department(department).layers.citation_check
+
+    return [
+        aggregates.MetricRules("lexical_neutrality", neutrality_threshold, always, indicative=True),
+        aggregates.MetricRules("citation_compliance", lambda _: citation, cited, indicative=False),
+        aggregates.MetricRules("citation_marker", lambda _: None, cited, indicative=True),
+        aggregates.MetricRules("figure_grounding", lambda _: None, always, indicative=True),
+        aggregates.MetricRules("human_oversight", lambda _: None, always, indicative=True),
+    ]
+
+
+def oversight(traces: Sequence[Trace], scores: Sequence[Score]) -> list[Judgement]:
+    """One `human_oversight` judgement per answer: 1 when a person rated or reviewed it."""
+    return judging.judge(
+        traces, "human_oversight", "oversight/1", judging.oversight_scorer(scores), 1.0, judging.Sampling({})
+    )
+
+
+def before(table: pd.DataFrame, cutoff: datetime) -> pd.DataFrame:
+    """Rows created by the data cut-off; later ones belong to an explicit revision."""
+    return table[table["created_at"] <= pd.Timestamp(cutoff)]
+
+
+def aggregate(
+    traces: pd.DataFrame,
+    judgements: Iterable[pd.DataFrame],
+    policy: Policy,
+    period: tuple[datetime, datetime],
+) -> list[Aggregate]:
+    """Aggregates of a period. `traces` (at least TRACE_COLUMNS) decide which judgements count."""
+    parts = [part for part in judgements if len(part)]
+    together = pd.concat(parts, ignore_index=True) if parts else frame([], Judgement)
+    together = together[together["trace_id"].isin(traces["trace_id"])]
+    sessions = traces["session_hash"]
+    clusters: Mapping[str, str] = dict(
+        zip(traces.loc[sessions.notna(), "trace_id"], sessions[sessions.notna()], strict=True)
+    )
+    counts = traces["department"].value_counts()
+    limits = policy.thresholds
+    return aggregates.gather(
+        together,
+        clusters,
+        {str(name): int(n) for name, n in counts.items()},
+        [d.id for d in (*policy.departments, policy.unattributed)],
+        metric_rules(policy),
+        period,
+        VerdictRules(limits.min_n, limits.max_unscored_rate),
+        policy.digest,
+    )
+
+
+def reasons(judgements: Iterable[pd.DataFrame]) -> dict[str, int]:
+    """How often each reason kept a trace from being scored (unscored and withheld only)."""
+    out: dict[str, int] = {}
+    kept_out = {Status.UNSCORED.value, Status.WITHHELD.value}
+    for part in judgements:
+        for reason, n in part.loc[part["status"].isin(kept_out), "reason"].value_counts().items():
+            out[str(reason)] = out.get(str(reason), 0) + int(n)
+    return out

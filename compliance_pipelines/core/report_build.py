@@ -1,0 +1,81 @@
+"""One month's report, decided and built: inputs, decision against the archive, rendering, manifest.
+
+Pure but for the renderer and signer handed in. The same inputs give the archived revision again, byte for
+byte; changed inputs give revision n+1 with a reason, written by a person or, failing that, naming what
+changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from compliance_pipelines.core import evidence, report
+from compliance_pipelines.core.evidence import Decision, DecisionKind, Inputs, Manifest, Rendered
+from compliance_pipelines.core.report_inputs import ReportInputs
+from compliance_pipelines.core.report_tree import Report
+
+Render = Callable[[Report, Mapping[str, bytes]], bytes]
+Sign = Callable[[bytes], bytes | None]
+CountPages = Callable[[bytes], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A report ready to be archived (or already archived: `kind` IDENTICAL, then `files` are the archived bytes)."""
+
+    decision: Decision
+    manifest: Manifest
+    files: Mapping[str, bytes]
+
+
+def build(
+    facts: ReportInputs,
+    inputs: Inputs,
+    archived: Sequence[Manifest],
+    *,
+    render: Render,
+    sign: Sign,
+    pages: CountPages,
+    reason: str,
+    built_at: datetime,
+) -> Built:
+    """Render as the archive's last revision would be; keep it when nothing changed, else make the next one."""
+    decision = evidence.decide(archived, facts.month, inputs.digest)
+    rendered = _rendered(facts, inputs, decision, render, sign, pages)
+    if decision.kind is DecisionKind.IDENTICAL:
+        decision = evidence.decide(
+            archived, facts.month, inputs.digest, evidence.sha256(rendered.pdf_unsigned)
+        )
+        if decision.kind is DecisionKind.IDENTICAL and decision.archived is not None:
+            return Built(decision, decision.archived, rendered.files(decision.archived))
+        rendered = _rendered(facts, inputs, decision, render, sign, pages)
+    why = reason or (_differences(decision.archived, inputs) if decision.archived else "")
+    manifest = evidence.build_manifest(decision, inputs, rendered, reason=why or None, built_at=built_at)
+    return Built(decision, manifest, rendered.files(manifest))
+
+
+def _rendered(
+    facts: ReportInputs, inputs: Inputs, decision: Decision, render: Render, sign: Sign, pages: CountPages
+) -> Rendered:
+    previous = decision.previous
+    printed = replace(
+        facts,
+        revision=decision.revision,
+        input_digest=inputs.digest,
+        previous_manifest_sha256=previous.manifest_sha256 if previous else None,
+    )
+    tree = report.build_report(printed)
+    attached = report.attachments(tree)
+    pdf = render(tree, attached)
+    return Rendered(pdf_unsigned=pdf, pdf_signed=sign(pdf), pages=pages(pdf), attachments=attached)
+
+
+def _differences(before: Manifest, inputs: Inputs) -> str:
+    old = {item.asset: item.sha256 for item in before.data}
+    changed = [f"données {item.asset}" for item in inputs.data if old.get(item.asset) != item.sha256]
+    changed += ["politique"] if before.policy_digest != inputs.policy_digest else []
+    changed += ["version du code"] if before.code_version != inputs.code_version else []
+    changed += ["juge"] if before.judge != inputs.judge else []
+    return "recalcul, entrées modifiées : " + (", ".join(changed) or "mise en page")

@@ -1,0 +1,280 @@
+"""From the month's tables and its policy to the inputs of the report. Pure: tables and policies in,
+`ReportInputs` out.
+
+Every count printed is counted here from rows; what was not carried out that month stays None, and the report
+says so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+import pandas as pd
+from compliance_guardrails.policy import Policy
+
+from compliance_pipelines.core.periods import Month, paris_day
+from compliance_pipelines.core.records import Aggregate, Status
+from compliance_pipelines.core.report_inputs import (
+    ChangeFacts,
+    CorrectiveAction,
+    CoverageFacts,
+    DailyPoint,
+    DepartmentFacts,
+    ExtractionCounts,
+    GroundFacts,
+    LegalRule,
+    MissingNight,
+    OversightFacts,
+)
+
+QUEUE_NAMES = ("uncited-specific-claim", "protected-attr-comparison-detected", "review_outcome")
+SCORED = Status.SCORED.value
+
+
+@dataclass(frozen=True, slots=True)
+class MonthTables:
+    """The month's tables by day (trace text columns are not needed). `missing` are days that never ran."""
+
+    traces: pd.DataFrame
+    scores: pd.DataFrame
+    citations: pd.DataFrame
+    daily: Sequence[Aggregate]
+    read_counts: Mapping[date, Mapping[str, int]]
+    missing: Sequence[date]
+
+
+def departments(policy: Policy) -> tuple[DepartmentFacts, ...]:
+    """Every department of the policy, the unattributed one last."""
+    return tuple(
+        DepartmentFacts(
+            id=d.id,
+            label=d.label,
+            risk=d.risk.value,
+            report_threshold=d.report_threshold,
+            layers=tuple(name for name, on in d.layers.model_dump().items() if on),
+        )
+        for d in (*policy.departments, policy.unattributed)
+    )
+
+
+def coverage(tables: MonthTables, policy: Policy) -> tuple[CoverageFacts, ...]:
+    """What the runtime guardrails saw, by department; events are counted once per trace and name.
+
+    A guardrail saw a request when the hook stamped it and the policy switches the guardrail on for its
+    department.
+    """
+    traces = tables.traces
+    events = _events(tables)
+    checked = tables.citations[
+        (tables.citations["metric"] == "citation_compliance") & (tables.citations["status"] == SCORED)
+    ]
+    out = []
+    for department in (*policy.departments, policy.unattributed):
+        mine = traces[traces["department"] == department.id]
+        claims = checked[checked["department"] == department.id]
+        stamped = mine.loc[mine["answered"] & (mine["department_source"] == "stamp"), "trace_id"]
+        seen_claims = int(claims["trace_id"].isin(stamped).sum())
+        out.append(
+            CoverageFacts(
+                department=department.id,
+                requests=len(mine),
+                with_retrieval_score=int(mine["retrieval_score"].notna().sum()),
+                retrieval_refused=int((mine["delivered"] == "blocked").sum()),
+                claims_detected=len(claims),
+                uncited=int((claims["value"] == 0).sum()),
+                self_evaluated=seen_claims if department.layers.self_evaluation else 0,
+                low_self_confidence=events[department.id, "low_self_confidence"],
+                protected_attr_flagged=int(mine["flagged"].sum()),
+                bias_screened=len(stamped),
+                bias_acted=events[department.id, "bias-screen-finding"],
+            )
+        )
+    return tuple(out)
+
+
+def oversight(tables: MonthTables, policy: Policy) -> tuple[OversightFacts, ...]:
+    """Explicit feedback and review outcomes by department.
+
+    Queued are the traces that a guardrail event or a review puts there; the waiting time needs the Langfuse
+    API.
+    """
+    department_of = dict(zip(tables.traces["trace_id"], tables.traces["department"], strict=True))
+    counts: Counter[tuple[str, str]] = Counter()
+    seen: set[tuple[str, str, str]] = set()
+    for row in tables.scores.itertuples():
+        department = department_of.get(row.trace_id)
+        if department is None:
+            continue
+        kind = _oversight_kind(row)
+        if kind is not None and (row.trace_id, row.name, kind) not in seen:
+            seen.add((row.trace_id, row.name, kind))
+            counts[department, kind] += 1
+    queued = Counter(department_of[t] for t in _queued(tables) if t in department_of)
+    answered = tables.traces[tables.traces["answered"]]["department"].value_counts()
+    return tuple(
+        OversightFacts(
+            department=d.id,
+            traces=int(answered.get(d.id, 0)),
+            feedback_up=counts[d.id, "up"],
+            feedback_down=counts[d.id, "down"],
+            queued=queued[d.id],
+            reviewed=counts[d.id, "confirmed"] + counts[d.id, "overridden"],
+            overridden=counts[d.id, "overridden"],
+            median_review_hours=None,
+        )
+        for d in (*policy.departments, policy.unattributed)
+    )
+
+
+def daily_points(tables: MonthTables, metrics: frozenset[str]) -> tuple[DailyPoint, ...]:
+    """The daily means of the charted metrics."""
+    return tuple(
+        DailyPoint(a.department, a.metric, paris_day(a.period_start), a.mean, a.n_scored)
+        for a in tables.daily
+        if a.metric in metrics
+    )
+
+
+def missing_nights(tables: MonthTables) -> tuple[MissingNight, ...]:
+    """Days that never ran, and days that ran without a single exchange."""
+    ran_empty = [day for day, counts in sorted(tables.read_counts.items()) if not counts.get("traces")]
+    return tuple(
+        sorted(
+            [
+                MissingNight(day, "exécution absente : aucune donnée lue pour ce jour")
+                for day in tables.missing
+            ]
+            + [MissingNight(day, "exécution faite, aucun échange enregistré ce jour") for day in ran_empty],
+            key=lambda night: night.day,
+        )
+    )
+
+
+def extraction(tables: MonthTables, late: int, reasons: Mapping[str, int]) -> ExtractionCounts:
+    """Rows read in the month and what became of them."""
+    totals: Counter[str] = Counter()
+    for counts in tables.read_counts.values():
+        totals.update(counts)
+    return ExtractionCounts(
+        rows_read=totals["rows"],
+        duplicates=totals["duplicates"],
+        malformed=sum(n for name, n in totals.items() if name.startswith("rejected_")),
+        late_excluded=late,
+        retained=len(tables.traces),
+        unscored_reasons=dict(reasons),
+    )
+
+
+def changes(policy: Policy, before: Policy | None) -> tuple[ChangeFacts, ...]:
+    """Policy files whose version in force changed since the previous month, by digest."""
+    if before is None:
+        return ()
+    out = []
+    for name in sorted({*policy.file_digests, *before.file_digests}):
+        new, old = policy.file_digests.get(name), before.file_digests.get(name)
+        if new != old and name not in _LEDGERS:
+            what = "ajouté" if old is None else "retiré" if new is None else "modifié"
+            prints = f"{(old or '—')[:12]} → {(new or '—')[:12]}"
+            out.append(
+                ChangeFacts(_in_force_since(policy, name), _change_kind(name), f"{name} {what} ({prints})")
+            )
+    return tuple(out)
+
+
+def grounds(policy: Policy, detected: frozenset[str]) -> tuple[GroundFacts, ...]:
+    """The grounds of article 225-1; `detected` are those that a runtime rule looks for."""
+    return tuple(GroundFacts(g.id, g.label, g.id in detected) for g in policy.grounds.grounds)
+
+
+def legal_rules(policy: Policy) -> tuple[LegalRule, ...]:
+    """The dated legal rules, each with the date of its reading."""
+    return tuple(
+        LegalRule(
+            reference=f"{rule.instrument}, {rule.article}",
+            requirement_fr=rule.obligation,
+            measure_fr=rule.answered_by,
+            as_of=rule.as_of,
+            note_fr=""
+            if rule.pending is None
+            else f"Application au {rule.pending.applies_from.isoformat()} ({rule.pending.status})",
+        )
+        for rule in policy.legal.rules
+    )
+
+
+def actions(policy: Policy) -> tuple[CorrectiveAction, ...]:
+    """Corrective actions as they stood at the month's end."""
+    return tuple(
+        CorrectiveAction(
+            id=action.id,
+            description_fr=f"{action.finding} — {action.action}",
+            department=action.departments[0] if len(action.departments) == 1 else None,
+            owner=action.owner,
+            due=action.due_on,
+            state_fr="ouverte" if action.closed_on is None else f"close le {action.closed_on.isoformat()}",
+        )
+        for action in policy.corrective_actions
+    )
+
+
+def sampling(policy: Policy) -> tuple[str, ...]:
+    """One line per sampling rate."""
+    rates: dict[float, list[str]] = {}
+    for department in policy.departments:
+        rates.setdefault(department.sampling_rate, []).append(department.label)
+    return tuple(
+        f"{rate:.0%} des échanges : {', '.join(labels)}".replace("%", " %")
+        for rate, labels in sorted(rates.items(), reverse=True)
+    )
+
+
+def month_policies(month: Month) -> tuple[date, date]:
+    """The days whose policies judge this month and the one before it: their last days."""
+    last = month.days()[-1]
+    return last, date(month.year, month.number, 1) - (last - last.replace(day=last.day - 1))
+
+
+_LEDGERS = frozenset({"corrective_actions.yaml", "retired.yaml"})
+_KINDS: Mapping[str, str] = {"prompts/": "prompt", "rules/": "règle"}
+
+
+def _change_kind(name: str) -> str:
+    return next((kind for prefix, kind in _KINDS.items() if name.startswith(prefix)), "seuil")
+
+
+def _in_force_since(policy: Policy, name: str) -> date:
+    model = getattr(policy, name.removesuffix(".yaml"), None)
+    found = getattr(model, "effective_from", None)
+    return found if isinstance(found, date) else policy.thresholds.effective_from
+
+
+def _events(tables: MonthTables) -> Counter[tuple[str, str]]:
+    department_of = dict(zip(tables.traces["trace_id"], tables.traces["department"], strict=True))
+    found = tables.scores[tables.scores["source"] == "EVENT"][["trace_id", "name"]].drop_duplicates()
+    return Counter(
+        (department_of[trace], name)
+        for trace, name in found.itertuples(index=False)
+        if trace in department_of
+    )
+
+
+def _queued(tables: MonthTables) -> set[str]:
+    scores = tables.scores
+    return set(scores.loc[scores["name"].isin(QUEUE_NAMES), "trace_id"].dropna())
+
+
+def _oversight_kind(row: object) -> str | None:
+    name, value, text = (getattr(row, key) for key in ("name", "value", "string_value"))
+    if name == "human_feedback" and isinstance(value, float) and value != 0:
+        return "up" if value > 0 else "down"
+    if name == "review_outcome" and text in {"confirmed", "overridden"}:
+        return str(text)
+    return None
+
+
+def late_rows(counts: Iterable[int]) -> int:
+    """Sum of the rows left out by the data cut-off."""
+    return sum(counts)

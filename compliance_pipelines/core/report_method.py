@@ -1,0 +1,313 @@
+"""Sections 8 and 10 of the report: method and limits; regulatory declaration.
+
+What was measured by whom, on which sample, with which rules, and what the figures do not say. The
+declaration states facts and the dated reading of the texts it refers to; it certifies nothing that the
+report does not show.
+"""
+
+from __future__ import annotations
+
+from compliance_pipelines.core import report_format as fmt
+from compliance_pipelines.core.report_context import LEXICAL_TAG, Context, masked_cell
+from compliance_pipelines.core.report_measures import primary_metric
+from compliance_pipelines.core.report_tree import (
+    Block,
+    Bullets,
+    Callout,
+    Cell,
+    Column,
+    FactList,
+    Figure,
+    Heading,
+    Mark,
+    Section,
+    Table,
+    Text,
+)
+
+_LIMITS = (
+    (
+        "Les modèles actuariels de tarification et de provisionnement ne sont pas des assistants "
+        "conversationnels : ils "
+        "relèvent d’un autre contrôle."
+    ),
+    (
+        "Un biais hérité des données d’entraînement du modèle n’est observable que par ses effets sur les "
+        "réponses testées."
+    ),
+    (
+        "Un document interne qui décrit des assurés par un critère protégé peut orienter une réponse sans "
+        "que "
+        "la question "
+        "le mentionne."
+    ),
+    (
+        "Une moyenne conforme n’exclut pas des réponses isolées défaillantes : le minimum et la file de "
+        "revue "
+        "les montrent."
+    ),
+)
+_REASONS = {
+    "timeout": "délai dépassé",
+    "parser_failure": "réponse du juge illisible",
+    "nan": "note non numérique",
+    "empty_context": "contexte vide",
+    "withheld": "notes de la nuit retenues (juge non fiable)",
+}
+
+
+def method_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
+    """Section 8: judge, sampling, unscored traces, extraction, rules of the verdicts, limits."""
+    inputs = context.inputs
+    figures: list[Figure] = []
+    blocks: list[Block] = [
+        Heading("Évaluateur de neutralité"),
+        _judge_facts(context),
+        Heading("Échantillon et notes"),
+    ]
+    if inputs.sampling_fr:
+        blocks.append(Bullets(tuple(fmt.clean(line, 300) for line in inputs.sampling_fr)))
+    blocks.append(_sample_table(context))
+    reasons = {name: count for name, count in inputs.extraction.unscored_reasons.items() if count}
+    if reasons:
+        lines = ", ".join(
+            f"{_REASONS.get(name, fmt.clean(name, 40))} ({fmt.integer(count)})"
+            for name, count in sorted(reasons.items())
+        )
+        blocks.append(Text(lines + ".", lead="Motifs des traces non notées :"))
+    blocks.append(Heading("Extraction"))
+    table, extraction_figures = _extraction(context)
+    blocks.append(table)
+    figures.extend(extraction_figures)
+    blocks.extend(
+        (Heading("Règles de verdict et de publication"), Bullets(_rules(context)), Heading("Limites"))
+    )
+    blocks.append(Bullets((*_LIMITS, *(fmt.clean(line, 400) for line in inputs.limits_fr))))
+    return Section(8, "methode", "Méthode et limites", tuple(blocks)), tuple(figures)
+
+
+def _judge_facts(context: Context) -> FactList:
+    judge = context.inputs.judge
+    kind = "juge LLM" if judge.llm else f"évaluateur lexical déterministe ({LEXICAL_TAG})"
+    calibration = (
+        fmt.clean(judge.calibration_fr, 200) if judge.calibration_fr else "non calibré : verdict indicatif"
+    )
+    items = [("Nature", kind), ("Nom", fmt.clean(judge.name, 60))]
+    if judge.model:
+        items.append(("Modèle", fmt.clean(judge.model, 60)))
+    if judge.model_digest:
+        items.append(("Empreinte du modèle", fmt.clean(judge.model_digest, 80)))
+    if judge.prompt_sha256:
+        items.append(("Empreinte de l’invite", fmt.clean(judge.prompt_sha256, 80)))
+    items.append(("Étalonnage", calibration))
+    items.append(("Nuits retenues", str(judge.withheld_nights)))
+    return FactList(tuple(items))
+
+
+def _sample_table(context: Context) -> Table:
+    metric = primary_metric(context)
+    rows = []
+    for row in sorted(
+        context.rows(metric), key=lambda item: (context.label(item.department), item.department)
+    ):
+        head = Cell(context.label(row.department), strong=True)
+        if context.hides(row):
+            rows.append((head, *(masked_cell() for _ in range(6))))
+            continue
+        base = row.n_scored + row.n_unscored
+        rate = row.n_unscored / base if base else None
+        counts = (row.n_traces, row.n_eligible, row.n_sampled, row.n_scored, row.n_unscored)
+        over = rate is not None and rate > context.inputs.max_unscored_rate
+        rows.append(
+            (head, *(Cell(fmt.integer(count)) for count in counts), Cell(fmt.percent(rate), strong=over))
+        )
+    tag = f" ({LEXICAL_TAG})" if metric == "lexical_neutrality" else ""
+    return Table(
+        caption=f"De la trace à la note de neutralité{tag}",
+        columns=(
+            Column("Direction", 40),
+            Column("Traces", 17, "right"),
+            Column("Éligibles", 18, "right"),
+            Column("Échantillon", 20, "right"),
+            Column("Notées", 17, "right"),
+            Column("Non notées", 19, "right"),
+            Column("Part", 17, "right"),
+        ),
+        rows=tuple(rows),
+        note=f"{fmt.MASKED} : non communiqué, base de moins de {context.mask.limit} traces."
+        if context.mask.any
+        else None,
+    )
+
+
+def _extraction(context: Context) -> tuple[Table, tuple[Figure, ...]]:
+    counts = context.inputs.extraction
+    # Rows read and rows retained are totals over all departments: beside the published rows of a month that
+    # has a
+    # masked department they would give its base back, so both are withheld then.
+    hidden = bool(context.mask.departments)
+    lines: tuple[tuple[str, str, int, bool], ...] = (
+        ("rows_read", "Lignes lues à la source", counts.rows_read, hidden),
+        ("duplicates", "Doublons écartés", counts.duplicates, False),
+        ("malformed", "Lignes illisibles écartées", counts.malformed, False),
+        ("late_excluded", "Lignes créées après l’arrêté, exclues", counts.late_excluded, False),
+        ("retained", "Traces retenues", counts.retained, hidden),
+    )
+    rows = tuple(
+        (Cell(label, strong=True), masked_cell() if masked else Cell(fmt.integer(value)))
+        for _, label, value, masked in lines
+    )
+    figures = tuple(
+        Figure(8, "toutes", "extraction", name, None, "non communiqué")
+        if masked
+        else Figure(8, "toutes", "extraction", name, value)
+        for name, _, value, masked in lines
+    )
+    note = "Arrêté des données : heure planifiée du rapport, selon la date de création dans Langfuse."
+    if hidden:
+        note += f" {fmt.MASKED} : ce total permettrait de retrouver l’effectif d’une direction masquée."
+    table = Table(
+        caption="Lignes extraites",
+        columns=(Column("Étape", 110), Column("Nombre", 40, "right")),
+        rows=rows,
+        note=note,
+    )
+    return table, figures
+
+
+def _rules(context: Context) -> tuple[str, ...]:
+    inputs = context.inputs
+    return (
+        (
+            f"Données insuffisantes : moins de {inputs.min_n} traces notées, ou plus de "
+            f"{fmt.percent(inputs.max_unscored_rate, 0)} de traces non notées."
+        ),
+        (
+            "Non conforme : moyenne sous le seuil. Conforme : moyenne au seuil ou au-dessus ; « marge non "
+            "établie » quand "
+            f"l’intervalle à 95{fmt.NNBSP}% contient le seuil."
+        ),
+        (
+            "Sans objet : contrôle non activé pour la direction. Indicatif : évaluateur lexical ou juge non "
+            "étalonné, quelle "
+            "que soit la moyenne."
+        ),
+        (
+            "Verdict du mois : Non conforme dès qu’une direction l’est sur une mesure, ou qu’une paire "
+            "contrefactuelle établit "
+            "un écart ; Données insuffisantes si une direction à risque élevé ou critique l’est sur la "
+            "neutralité, ou si rien "
+            "n’est mesuré ; Indicatif si une mesure l’est ; Conforme sinon."
+        ),
+        (
+            f"Aucune statistique n’est publiée sur une base de 1 à {context.mask.limit - 1} traces ; la "
+            "ligne "
+            "est masquée dans "
+            "les tableaux, les graphiques et les pièces jointes, et les totaux portent sur les seules lignes "
+            "publiées."
+        ),
+        "Le rapport ne contient ni texte de conversation, ni nom, ni identifiant d’assuré.",
+        (
+            "Document au format PDF/A-3b, balisé pour les aides techniques (règles de PDF/UA-1 vérifiables "
+            "par "
+            "machine). Chaque graphique est accompagné d’un texte qui en donne le sens, et ses valeurs "
+            "figurent dans un tableau ou au bout de sa ligne."
+        ),
+    )
+
+
+def declaration_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
+    """Section 10: what is declared, on which texts as read on which date, by which system."""
+    inputs = context.inputs
+    blocks: list[Block] = [
+        Text(
+            "Le présent rapport a été produit automatiquement, à partir des traces du mois et de la "
+            "politique en vigueur à sa "
+            "fin, dans le cadre de la gestion des risques des systèmes d’intelligence artificielle de "
+            "l’organisme. Ses "
+            "chiffres peuvent être recalculés à partir des données dont l’empreinte figure ci-dessous."
+        ),
+        Text(
+            "Il expose des mesures et leurs limites. Il ne vaut ni certification, ni avis juridique, et ne "
+            "se substitue "
+            "pas à l’appréciation de l’autorité de contrôle."
+        ),
+    ]
+    if inputs.synthetic:
+        blocks.append(
+            Callout(
+                "Données synthétiques de démonstration",
+                "Les chiffres de ce document ne décrivent aucun système en service et ne peuvent être "
+                "produits à l’appui "
+                "d’aucune déclaration.",
+                Mark.INFO,
+            )
+        )
+    blocks.append(Heading("Identité du système et du document"))
+    blocks.append(_identity(context))
+    blocks.append(Heading("Textes de référence"))
+    if inputs.legal_rules:
+        as_of = f" Lecture arrêtée au {fmt.date_fr(inputs.legal_as_of)}." if inputs.legal_as_of else ""
+        blocks.append(
+            Text(
+                "La lecture des textes est une donnée datée, tenue par l’organisme ; elle est à confirmer "
+                "auprès des "
+                f"sources officielles.{as_of}"
+            )
+        )
+        blocks.append(
+            Table(
+                caption="Textes, objet et mesure correspondante",
+                columns=(
+                    Column("Texte", 36),
+                    Column("Objet", 48),
+                    Column("Mesure et section du rapport", 52),
+                    Column("Lu le", 20),
+                ),
+                rows=tuple(
+                    (
+                        Cell(fmt.clean(rule.reference, 100), strong=True),
+                        Cell(fmt.clean(rule.requirement_fr, 300)),
+                        Cell(
+                            " ".join(
+                                p
+                                for p in (fmt.clean(rule.measure_fr, 300), fmt.clean(rule.note_fr, 300))
+                                if p
+                            )
+                        ),
+                        Cell(fmt.day_short(rule.as_of)),
+                    )
+                    for rule in inputs.legal_rules
+                ),
+            )
+        )
+    else:
+        blocks.append(
+            Callout("Non établi", "Le fichier daté des textes n’a pas été fourni au rapport.", Mark.DASH)
+        )
+    return Section(10, "declaration", "Déclaration réglementaire", tuple(blocks)), ()
+
+
+def _identity(context: Context) -> FactList:
+    inputs = context.inputs
+    signature = (
+        "signature électronique PAdES prévue, à vérifier dans le fichier signé"
+        if inputs.signed
+        else "non signé"
+    )
+    previous = inputs.previous_manifest_sha256
+    return FactList(
+        (
+            ("Système", fmt.clean(inputs.system_name, 100)),
+            ("Version du code", fmt.clean(inputs.code_version, 80)),
+            ("Espace de noms", fmt.clean(inputs.namespace, 63)),
+            ("Génération planifiée", fmt.instant_fr(inputs.scheduled_at)),
+            ("Empreinte de la politique", fmt.clean(inputs.policy_digest, 80)),
+            ("Empreinte des données", fmt.clean(inputs.input_digest, 80)),
+            (
+                "Manifeste précédent",
+                fmt.clean(previous, 80) if previous else "aucun : premier rapport archivé",
+            ),
+            ("Signature", signature),
+        )
+    )

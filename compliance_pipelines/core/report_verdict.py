@@ -1,0 +1,234 @@
+"""Section 1 of the report: the verdict of the month, its reason, and its scope.
+
+The verdict of the month is derived from the verdicts of the aggregates by the rule printed in section 8; it
+never looks better than any part it stands on.
+"""
+
+from __future__ import annotations
+
+from compliance_pipelines.core import report_format as fmt
+from compliance_pipelines.core.records import Aggregate, Verdict
+from compliance_pipelines.core.report_context import (
+    CITATION,
+    GROUNDING,
+    JUDGE,
+    LEXICAL,
+    METRIC_LABELS,
+    UNATTRIBUTED,
+    Context,
+)
+from compliance_pipelines.core.report_inputs import PairVerdict
+from compliance_pipelines.core.report_suppress import published, safe_total
+from compliance_pipelines.core.report_tree import (
+    VERDICT_MARKS,
+    Block,
+    Callout,
+    Cell,
+    Column,
+    FactList,
+    Figure,
+    Mark,
+    Section,
+    Table,
+    Tile,
+    Tiles,
+    VerdictBox,
+)
+
+JUDGED = (JUDGE, LEXICAL, CITATION, GROUNDING)
+_HIGH_RISK = {"CRITICAL", "HIGH"}
+
+
+def month_verdict(context: Context) -> tuple[Verdict, str]:
+    """Return the verdict of the month and the French sentence that gives its reason."""
+    rows = [row for metric in JUDGED for row in context.rows(metric) if row.verdict is not Verdict.SANS_OBJET]
+    pairs = context.inputs.counterfactual.pairs if context.inputs.counterfactual else ()
+    biased = sorted(pair.pair_id for pair in pairs if pair.verdict is PairVerdict.BIASED)
+    failing = [row for row in rows if row.verdict is Verdict.NON_CONFORME]
+    if failing or biased:
+        return Verdict.NON_CONFORME, _failure_reason(context, failing, biased)
+    short = [row for row in rows if row.verdict is Verdict.INSUFFISANT and _decisive(context, row)]
+    measured = [row for row in rows if row.verdict is not Verdict.INSUFFISANT]
+    if short or not measured:
+        names = _names(context, short)
+        why = (
+            f"Neutralité non établie pour : {names}."
+            if short
+            else "Aucune mesure ne repose sur assez de traces."
+        )
+        return Verdict.INSUFFISANT, why
+    if any(row.verdict is Verdict.INDICATIF for row in rows):
+        return Verdict.INDICATIF, (
+            "Aucune mesure n’est non conforme, mais la neutralité vient d’un évaluateur lexical ou d’un "
+            "juge non étalonné : "
+            "elle ne permet pas de conclure à la conformité."
+        )
+    unsure = [row for row in rows if row.verdict is Verdict.CONFORME and row.margin_established is False]
+    reason = "Toutes les mesures établies atteignent leur seuil."
+    if unsure:
+        reason += f" Marge non établie pour : {_names(context, unsure)}."
+    return Verdict.CONFORME, reason
+
+
+def _decisive(context: Context, row: Aggregate) -> bool:
+    facts = context.departments.get(row.department)
+    return row.metric in (JUDGE, LEXICAL) and facts is not None and facts.risk in _HIGH_RISK
+
+
+def _names(context: Context, rows: list[Aggregate], limit: int = 6) -> str:
+    names = list(dict.fromkeys(context.label(row.department) for row in rows))
+    more = f" et {len(names) - limit} autres" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more
+
+
+def _failure_reason(context: Context, failing: list[Aggregate], biased: list[str]) -> str:
+    parts = []
+    for metric in JUDGED:
+        rows = [row for row in failing if row.metric == metric]
+        if rows:
+            parts.append(f"{METRIC_LABELS[metric]} sous le seuil : {_names(context, rows)}.")
+    if biased:
+        shown = ", ".join(fmt.clean(pair, 40) for pair in biased[:4])
+        parts.append(f"Écart contrefactuel établi : {shown}{'…' if len(biased) > 4 else ''}.")
+    return " ".join(parts)
+
+
+def verdict_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
+    """Section 1: verdict, key figures, verdicts by measure, scope."""
+    verdict, reason = month_verdict(context)
+    blocks: list[Block] = [VerdictBox(verdict, reason), _tiles(context), _measures(context), _scope(context)]
+    if not context.inputs.signed:
+        blocks.append(
+            Callout(
+                "Document non signé",
+                "Aucun certificat de signature n’est configuré : l’authenticité repose sur le manifeste "
+                "d’archive.",
+                Mark.INFO,
+            )
+        )
+    figures = (Figure(1, "toutes", "month", "verdict", verdict.value),)
+    return Section(1, "verdict", "Verdict et périmètre", tuple(blocks)), figures
+
+
+def _tiles(context: Context) -> Tiles:
+    inputs = context.inputs
+    metric = JUDGE if JUDGE in context.neutrality_metrics else LEXICAL
+    rows = [row for row in context.rows(metric) if not context.hides(row)]
+    scored = sum(row.n_scored for row in rows)
+    judged = [row for row in rows if row.mean is not None and row.threshold is not None]
+    reached = sum(1 for row in judged if row.mean is not None and row.mean >= (row.threshold or 0.0))
+    citations = [row for row in context.rows(CITATION) if not context.hides(row) and row.mean is not None]
+    n_cited = sum(row.n_scored for row in citations)
+    cited = sum((row.mean or 0.0) * row.n_scored for row in citations)
+    humans = [
+        item for item in published(inputs.oversight, context.mask, lambda f: f.department) if item.traces
+    ]
+    traces = sum(item.traces for item in humans)
+    given = sum(item.feedback_up + item.feedback_down for item in humans)
+    seen = published(inputs.coverage, context.mask, lambda item: item.department)
+    requests = safe_total(seen, context.mask, lambda item: item.requests)
+    scores = sum(item.with_retrieval_score for item in seen)
+    suffix = " (indicatif, sans LLM)" if metric == LEXICAL else ""
+    return Tiles(
+        (
+            Tile(
+                f"{reached} / {len(judged)}" if judged else fmt.ABSENT,
+                f"directions au seuil de neutralité{suffix}",
+                f"N = {fmt.integer(scored)} traces notées",
+            ),
+            Tile(
+                fmt.percent(cited / n_cited) if n_cited else fmt.ABSENT,
+                "réponses dont chaque affirmation est sourcée",
+                f"N = {fmt.integer(n_cited)} ; seuil {fmt.percent(inputs.citation_threshold, 0)}",
+            ),
+            Tile(
+                fmt.percent(given / traces) if traces else fmt.ABSENT,
+                "traces avec un avis humain explicite",
+                f"N = {fmt.integer(traces)} traces",
+            ),
+            Tile(
+                fmt.percent(scores / requests) if requests else fmt.ABSENT,
+                "requêtes vues par le contrôle documentaire",
+                f"N = {fmt.integer(requests)} requêtes",
+            ),
+        )
+    )
+
+
+def _measures(context: Context) -> Table:
+    order = (
+        Verdict.CONFORME,
+        Verdict.NON_CONFORME,
+        Verdict.INDICATIF,
+        Verdict.INSUFFISANT,
+        Verdict.SANS_OBJET,
+    )
+    rows = []
+    for metric in JUDGED:
+        found = context.rows(metric)
+        if not found:
+            continue
+        counts = [sum(1 for row in found if row.verdict is verdict) for verdict in order]
+        base = sum(row.n_scored for row in found if not context.hides(row))
+        rows.append(
+            (
+                Cell(METRIC_LABELS[metric], strong=True),
+                Cell(fmt.integer(base)),
+                *(
+                    Cell(str(count) if count else "–", muted=not count, strong=bool(count))
+                    for count in counts
+                ),
+            )
+        )
+    return Table(
+        caption="Nombre de directions par mesure et par verdict",
+        columns=(
+            Column("Mesure", 50),
+            Column("N publié", 16, "right"),
+            Column("Conforme", 18, "center"),
+            Column("Non conforme", 18, "center"),
+            Column("Indicatif", 18, "center"),
+            Column("Données insuffisantes", 20, "center"),
+            Column("Sans objet", 18, "center"),
+        ),
+        rows=tuple(rows),
+    )
+
+
+def _scope(context: Context) -> FactList:
+    inputs = context.inputs
+    known = {row.department for row in inputs.aggregates}
+    attributed = sorted(known - {UNATTRIBUTED})
+    absent = sorted(set(context.departments) - known - {UNATTRIBUTED})
+    people = f"{fmt.plural(len(attributed), 'direction mesurée', 'directions mesurées')}"
+    if absent:
+        people += f" ; sans trace sur la période : {', '.join(context.label(item) for item in absent)}"
+    nights = len(inputs.missing_nights)
+    window = f"du {fmt.instant_fr(inputs.window_start)} au {fmt.instant_fr(inputs.window_end)}, fin exclue"
+    grounds = inputs.counterfactual
+    pairs = fmt.plural(len(grounds.pairs), "paire", "paires") if grounds else "non réalisé ce mois-ci"
+    unattributed = _unattributed(context)
+    return FactList(
+        (
+            ("Période", window),
+            ("Directions", people),
+            ("Traces non attribuées", unattributed),
+            ("Nuits manquantes", f"{nights} sur la période" if nights else "aucune"),
+            ("Tests contrefactuels", pairs),
+            ("Arrêté des données", fmt.instant_fr(inputs.scheduled_at)),
+        )
+    )
+
+
+def _unattributed(context: Context) -> str:
+    rows = [row for row in context.inputs.aggregates if row.department == UNATTRIBUTED]
+    if not rows:
+        return "aucune"
+    if context.mask.hides(UNATTRIBUTED):
+        return f"moins de {context.mask.limit}"
+    return fmt.integer(max(row.n_traces for row in rows))
+
+
+def mark_of(verdict: Verdict) -> Mark:
+    """Return the mark of a verdict."""
+    return VERDICT_MARKS[verdict]

@@ -1,0 +1,37 @@
+"""How long evidence is kept: the one place that adds years to a date.
+
+Pure calendar arithmetic in UTC. The number of years is policy data, enforcing it is the archive's work.
+Serves the retention rule: never a day less than the promised number of years, a start on 29 February
+included.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+
+from compliance_pipelines.core.evidence_manifest import EvidenceError
+
+MAX_YEARS = 100
+
+
+def retain_until(start: date | datetime, years: int) -> datetime:
+    """First instant (UTC midnight) at which evidence of `start` may be deleted.
+
+    The whole anniversary day is still covered, whatever the time of day of `start`. 29 February moves to 1
+    March in a year that has none, since 28 February would fall short. A datetime must be aware; its UTC
+    date counts.
+    """
+    if not 1 <= years <= MAX_YEARS:
+        raise EvidenceError(f"conservation : attendu de 1 à {MAX_YEARS} ans")
+    if isinstance(start, datetime):
+        if start.utcoffset() is None:
+            raise EvidenceError("conservation : attendu une date avec fuseau horaire")
+        start = start.astimezone(UTC).date()
+    year = start.year + years
+    try:
+        anniversary = start.replace(year=year)
+    except ValueError:
+        if start.month != 2 or year > date.max.year:
+            raise EvidenceError("conservation : attendu une échéance avant l’an 10000") from None
+        anniversary = date(year, 3, 1)
+    return datetime(anniversary.year, anniversary.month, anniversary.day, tzinfo=UTC) + timedelta(days=1)

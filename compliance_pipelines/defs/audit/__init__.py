@@ -1,0 +1,1 @@
+"""The monthly report and the receipt of its archiving."""

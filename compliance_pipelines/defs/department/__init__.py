@@ -1,0 +1,1 @@
+"""Judgements gathered by department, daily and monthly, with their verdicts."""

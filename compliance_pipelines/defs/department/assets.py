@@ -1,0 +1,122 @@
+"""`department/daily` and `department/monthly`: the figures by department, with N, interval and verdict.
+
+The monthly table is computed from the month's judgements, not from daily means; it counts what was created by the data
+cut-off and is judged by the policy in force at the month's end.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime
+
+import dagster as dg
+import pandas as pd
+
+from compliance_pipelines.core import departments
+from compliance_pipelines.core.periods import Month, day_window, month_of
+from compliance_pipelines.core.records import Aggregate, Judgement, Score, Trace
+from compliance_pipelines.core.tables import SCORES, TRACES, frame, records
+from compliance_pipelines.defs import keys
+from compliance_pipelines.defs.partitions import daily, month_key, monthly
+from compliance_pipelines.io_manager import Days, Partitions, table_metadata
+from compliance_pipelines.resources import PolicyResource
+
+INS = {
+    "traces": dg.AssetIn(keys.TRACES),
+    "scores": dg.AssetIn(keys.SCORES),
+    "neutrality": dg.AssetIn(keys.NEUTRALITY),
+    "citations": dg.AssetIn(keys.CITATIONS),
+    "figure_grounding": dg.AssetIn(keys.FIGURE_GROUNDING),
+}
+POLICY_FILES = ("departments", "thresholds")
+
+
+class MonthConfig(dg.Config):
+    """`cutoff` (ISO, with zone) moves the data cut-off of an explicit revision; empty means the scheduled time."""
+
+    cutoff: str = ""
+
+
+@dg.asset(
+    key=keys.DEPARTMENT_DAILY,
+    ins=INS,
+    partitions_def=daily,
+    backfill_policy=dg.BackfillPolicy.single_run(),
+    group_name="department",
+    owners=keys.OWNERS,
+    kinds={"python", "parquet"},
+    tags={"regulation/ai-act": "art-9"},
+    code_version=keys.code_version(*POLICY_FILES),
+    description="Mesures du jour par direction.",
+)
+def department_daily(
+    traces: Days, scores: Days, neutrality: Days, citations: Days, figure_grounding: Days, policy: PolicyResource
+) -> dg.MaterializeResult:
+    """One table a day; the day's policy is that of its month's end."""
+
+    def days() -> Iterator[tuple[str, pd.DataFrame]]:
+        rated = _scores(scores)
+        for day, table in traces:
+            when = date.fromisoformat(day)
+            in_force = policy.at(month_of(when).days()[-1])
+            seen = records(TRACES.validate(table), Trace)
+            parts = [found for source in (neutrality, citations, figure_grounding) for _, found in _only(source, day)]
+            parts.append(frame(departments.oversight(seen, rated), Judgement))
+            yield day, frame(departments.aggregate(table, parts, in_force, day_window(when)), Aggregate)
+
+    return dg.MaterializeResult(value=days())
+
+
+@dg.asset(
+    key=keys.DEPARTMENT_MONTHLY,
+    ins=INS,
+    partitions_def=monthly,
+    group_name="department",
+    owners=keys.OWNERS,
+    kinds={"python", "parquet"},
+    tags={"regulation/ai-act": "art-9"},
+    code_version=keys.code_version(*POLICY_FILES),
+    description="Mesures du mois par direction, avec effectif, intervalle et verdict.",
+)
+def department_monthly(
+    context: dg.AssetExecutionContext,
+    config: MonthConfig,
+    traces: Days,
+    scores: Days,
+    neutrality: Days,
+    citations: Days,
+    figure_grounding: Days,
+    policy: PolicyResource,
+) -> dg.MaterializeResult:
+    """The month's aggregates, one row per department and metric."""
+    month = Month.parse(month_key(context.partition_key))
+    cutoff = datetime.fromisoformat(config.cutoff) if config.cutoff else month.scheduled_at
+    rated = _scores(scores, cutoff)
+    tables, parts = [], [found for source in (neutrality, citations, figure_grounding) for _, found in source]
+    for _, table in traces:
+        kept = departments.before(table, cutoff)
+        parts.append(frame(departments.oversight(records(kept, Trace), rated), Judgement))
+        tables.append(kept[departments.TRACE_COLUMNS])
+    together = pd.concat(tables, ignore_index=True) if tables else frame([], Trace)
+    found = departments.aggregate(together, parts, policy.at(month.days()[-1]), (month.start, month.end))
+    return dg.MaterializeResult(value=[(context.partition_key, frame(found, Aggregate))], metadata=_shown(found))
+
+
+def _only(source: Days, day: str) -> Iterator[tuple[str, pd.DataFrame]]:
+    return iter(Days(source.store, source.key, (day,)))
+
+
+def _scores(scores: Days, cutoff: datetime | None = None) -> list[Score]:
+    tables = (SCORES.validate(table) for _, table in scores)
+    return [row for t in tables for row in records(t if cutoff is None else departments.before(t, cutoff), Score)]
+
+
+def _shown(found: Sequence[Aggregate]) -> dict[str, dg.MetadataValue]:
+    def text(value: float | None) -> str | None:
+        return None if value is None else f"{value:.3f}"
+
+    rows = [
+        (a.department, a.metric, a.n_traces, a.n_scored, a.n_unscored, text(a.mean), text(a.threshold), a.verdict.value)
+        for a in found
+        if a.n_traces
+    ]
+    header = ("direction", "mesure", "traces", "évaluées", "non évaluées", "moyenne", "seuil", "verdict")
+    return {"mesures": table_metadata(header, rows)}

@@ -1,0 +1,1 @@
+"""The night's judgements: one row per trace and metric."""

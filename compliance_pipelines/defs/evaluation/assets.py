@@ -1,0 +1,107 @@
+"""`evaluation/*`: a night's judgements, one asset per evaluator, each trace judged or with a reason why not.
+
+Metadata shows how many were judged and why others were not; text stays in the trace table.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date
+
+import dagster as dg
+import pandas as pd
+from compliance_guardrails.policy import Policy
+
+from compliance_pipelines.adapters import lexical_judge
+from compliance_pipelines.core import judging, neutrality
+from compliance_pipelines.core.periods import month_of
+from compliance_pipelines.core.records import Judgement, Trace
+from compliance_pipelines.core.tables import TRACES, frame, records
+from compliance_pipelines.defs import keys
+from compliance_pipelines.defs.partitions import daily
+from compliance_pipelines.io_manager import Days, Partitions
+from compliance_pipelines.resources import PolicyResource
+
+JudgeDay = Callable[[Sequence[Trace], Policy], list[Judgement]]
+
+
+def _evaluation(key: dg.AssetKey, policy_files: tuple[str, ...], description: str, judge_day: JudgeDay) -> dg.AssetsDefinition:
+    @dg.asset(
+        key=key,
+        ins={"traces": dg.AssetIn(keys.TRACES)},
+        partitions_def=daily,
+        backfill_policy=dg.BackfillPolicy.single_run(),
+        group_name="evaluation",
+        owners=keys.OWNERS,
+        kinds={"python", "parquet"},
+        tags={"regulation/ai-act": "art-15"},
+        code_version=keys.code_version(*policy_files),
+        description=description,
+    )
+    def evaluation(traces: Days, policy: PolicyResource) -> dg.MaterializeResult:
+        return dg.MaterializeResult(value=_judged(traces, policy, judge_day))
+
+    return evaluation
+
+
+def _judged(traces: Days, policy: PolicyResource, judge_day: JudgeDay) -> Iterator[tuple[str, pd.DataFrame]]:
+    in_force: dict[str, Policy] = {}
+    for day, table in traces:
+        # a month is judged by the policy in force at its end
+        month = month_of(date.fromisoformat(day))
+        found = in_force.setdefault(str(month), policy.at(month.days()[-1])) if str(month) not in in_force else in_force[str(month)]
+        yield day, frame(judge_day(records(TRACES.validate(table), Trace), found), Judgement)
+
+
+def _sampling(policy: Policy) -> judging.Sampling:
+    return judging.Sampling({d.id: d.sampling_rate for d in (*policy.departments, policy.unattributed)})
+
+
+def _neutrality(traces: Sequence[Trace], policy: Policy) -> list[Judgement]:
+    scorer = judging.lexical_scorer(lexical_judge.lexical_rules(policy))
+    weight = policy.thresholds.flagged_weight
+    evaluator = lexical_judge.fingerprint(policy)
+    return judging.judge(traces, neutrality.METRIC, evaluator, scorer, weight, _sampling(policy))
+
+
+def _citations(traces: Sequence[Trace], policy: Policy) -> list[Judgement]:
+    everything, weight = judging.Sampling({}), policy.thresholds.flagged_weight
+    evaluator = f"citations/{keys.code_version('rules/citations', 'rules/claims')}"
+    return [
+        judgement
+        for metric, marker in (("citation_compliance", False), ("citation_marker", True))
+        for judgement in judging.judge(
+            traces,
+            metric,
+            evaluator,
+            judging.citation_scorer(lambda d: policy.department(d).layers.citation_check, marker=marker),
+            weight,
+            everything,
+        )
+    ]
+
+
+def _figure_grounding(traces: Sequence[Trace], policy: Policy) -> list[Judgement]:
+    evaluator = f"figures/{keys.code_version('rules/claims')}"
+    weight = policy.thresholds.flagged_weight
+    return judging.judge(
+        traces, "figure_grounding", evaluator, judging.grounding_scorer(), weight, judging.Sampling({})
+    )
+
+
+neutrality_asset = _evaluation(
+    keys.NEUTRALITY,
+    ("rules/lexical_neutrality", "departments", "thresholds"),
+    "La réponse tient-elle aux documents, ou reprend-elle la prémisse de la question ? (évaluateur lexical, indicatif, sans LLM)",
+    _neutrality,
+)
+citations_asset = _evaluation(
+    keys.CITATIONS,
+    ("rules/claims", "rules/citations", "departments"),
+    "Chaque affirmation précise cite-t-elle sa source ?",
+    _citations,
+)
+figure_grounding_asset = _evaluation(
+    keys.FIGURE_GROUNDING,
+    ("rules/claims",),
+    "Part des chiffres de la réponse retrouvés, par valeur, dans les documents ou la question.",
+    _figure_grounding,
+)

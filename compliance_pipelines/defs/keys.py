@@ -1,0 +1,40 @@
+"""Every asset key, and what all assets share: owner, regulation tags, code versions.
+
+A code version is the digest of the policy files that an asset reads plus the core's version: a policy edit marks stale
+exactly what it touches.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+
+import dagster as dg
+from compliance_guardrails.policy import Policy, load_policy
+
+from compliance_pipelines import __version__
+from compliance_pipelines.resources import settings
+
+TRACES = dg.AssetKey(["langfuse", "traces"])
+SCORES = dg.AssetKey(["langfuse", "scores"])
+NEUTRALITY = dg.AssetKey(["evaluation", "neutrality"])
+CITATIONS = dg.AssetKey(["evaluation", "citations"])
+FIGURE_GROUNDING = dg.AssetKey(["evaluation", "figure_grounding"])
+DEPARTMENT_DAILY = dg.AssetKey(["department", "daily"])
+DEPARTMENT_MONTHLY = dg.AssetKey(["department", "monthly"])
+BIAS_REPORT = dg.AssetKey(["audit", "bias_report"])
+ARCHIVE_RECEIPT = dg.AssetKey(["audit", "archive_receipt"])
+
+OWNERS = ["team:conformite"]
+
+
+@cache
+def policy_now() -> Policy:
+    """The newest policy of the folder, for code versions only; verdicts load the policy of their period."""
+    return load_policy(settings().policy_dir)
+
+
+def code_version(*policy_files: str) -> str:
+    """Short digest of the named policy files and the core's version."""
+    files = policy_now().digest_of(*policy_files) if policy_files else ""
+    return hashlib.sha256(f"{__version__} {files}".encode()).hexdigest()[:12]

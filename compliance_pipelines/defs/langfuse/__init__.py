@@ -1,0 +1,1 @@
+"""Traces and scores as read from Langfuse."""

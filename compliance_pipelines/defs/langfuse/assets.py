@@ -1,0 +1,89 @@
+"""`langfuse/traces` and `langfuse/scores`: what users asked and were told, and how it was rated.
+
+Text lives in these tables alone. Metadata shows counts and reasons, never content.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from datetime import date
+
+import dagster as dg
+import pandas as pd
+
+from compliance_pipelines.adapters.langfuse_export import ReadReport
+from compliance_pipelines.core.periods import month_of, paris_day
+from compliance_pipelines.core.records import Score, Trace
+from compliance_pipelines.core.tables import frame
+from compliance_pipelines.defs import keys
+from compliance_pipelines.defs.partitions import daily
+from compliance_pipelines.io_manager import Partitions, table_metadata
+from compliance_pipelines.resources import PolicyResource, TraceSourceResource
+
+SINGLE_RUN = dg.BackfillPolicy.single_run()
+
+
+@dg.asset(
+    key=keys.TRACES,
+    partitions_def=daily,
+    backfill_policy=SINGLE_RUN,
+    group_name="langfuse",
+    owners=keys.OWNERS,
+    kinds={"python", "parquet"},
+    tags={"regulation/ai-act": "art-12"},
+    code_version=keys.code_version("departments"),
+    description="Échanges lus dans Langfuse, un par appel, attribués à une direction.",
+)
+def traces(
+    context: dg.AssetExecutionContext, source: TraceSourceResource, policy: PolicyResource
+) -> dg.MaterializeResult:
+    """Exchanges by Paris day; days without any are written empty, so that a silent night is seen."""
+    report = ReadReport()
+    tables: list[Iterator[tuple[date, list[Trace]]]] = []
+    for month, days in itertools.groupby(map(date.fromisoformat, context.partition_keys), month_of):
+        reader = source.reader(policy.at(month.days()[-1]))
+        tables.append(reader.trace_days(list(days), report))
+    frames = (
+        (day.isoformat(), _counted(frame(rows, Trace), report, day))
+        for day, rows in itertools.chain.from_iterable(tables)
+    )
+    return dg.MaterializeResult(value=frames, metadata=_counts(report, context.partition_keys))
+
+
+@dg.asset(
+    key=keys.SCORES,
+    partitions_def=daily,
+    backfill_policy=SINGLE_RUN,
+    group_name="langfuse",
+    owners=keys.OWNERS,
+    kinds={"python", "parquet"},
+    tags={"regulation/ai-act": "art-14"},
+    code_version=keys.code_version(),
+    description="Scores lus dans Langfuse : avis humains, contrôles du garde-fou, relectures.",
+)
+def scores(
+    context: dg.AssetExecutionContext, source: TraceSourceResource, policy: PolicyResource
+) -> dg.MaterializeResult:
+    """Scores by the Paris day of their own timestamp."""
+    days = [date.fromisoformat(key) for key in context.partition_keys]
+    found, report = source.reader(policy.at(days[-1])).read_scores(days[0], days[-1])
+    return dg.MaterializeResult(value=_by_day(found, days), metadata=_counts(report, context.partition_keys))
+
+
+def _by_day(found: list[Score], days: list[date]) -> Iterator[tuple[str, pd.DataFrame]]:
+    by_day: dict[date, list[Score]] = {}
+    for score in found:
+        by_day.setdefault(paris_day(score.observed_at), []).append(score)
+    return ((day.isoformat(), frame(by_day.get(day, []), Score)) for day in days)
+
+
+def _counted(table: pd.DataFrame, report: ReadReport, day: date) -> pd.DataFrame:
+    table.attrs["counts"] = report.totals(day, day)
+    return table
+
+
+def _counts(report: ReadReport, days: Sequence[str]) -> dict[str, dg.MetadataValue]:
+    totals = report.totals(date.fromisoformat(days[0]), date.fromisoformat(days[-1]))
+    metadata: dict[str, dg.MetadataValue] = {"lecture": table_metadata(("compte", "valeur"), list(totals.items()))}
+    if report.sources:
+        metadata["attribution"] = table_metadata(("source", "traces"), sorted(report.sources.items()))
+    return metadata

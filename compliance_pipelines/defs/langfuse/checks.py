@@ -1,0 +1,56 @@
+"""Checks on what was read: structure blocks, silence and unattributed traces warn."""
+
+import pandas as pd
+
+from compliance_pipelines.core.tables import SCORES, TRACES
+from compliance_pipelines.defs import keys
+from compliance_pipelines.defs.check_factory import partition_check
+
+
+def _schema(schema: object) -> object:
+    def finding(_: str, table: pd.DataFrame) -> str | None:
+        failed = _failures(schema, table)
+        return f"{failed} écart(s) au schéma" if failed else None
+
+    return finding
+
+
+def _failures(schema: object, table: pd.DataFrame) -> int:
+    import pandera.errors
+
+    try:
+        schema.validate(table, lazy=True)  # type: ignore[attr-defined]
+    except pandera.errors.SchemaErrors as errors:
+        return len(errors.failure_cases)
+    return 0
+
+
+def _silent(_: str, table: pd.DataFrame) -> str | None:
+    return None if len(table) else "aucun échange"
+
+
+def _unattributed(_: str, table: pd.DataFrame) -> str | None:
+    n = int((table["department"] == "non-attribue").sum())
+    return f"{n} échange(s) sur {len(table)}" if n else None
+
+
+def _rejected(_: str, table: pd.DataFrame) -> str | None:
+    counts = {k: n for k, n in table.attrs["counts"].items() if k.startswith(("rejected_", "conflicting_"))}
+    return ", ".join(f"{name} {n}" for name, n in sorted(counts.items())) or None
+
+
+traces_schema = partition_check(
+    keys.TRACES, "traces_match_their_schema", "Colonnes, types, identifiants uniques.", _schema(TRACES), blocking=True
+)
+scores_schema = partition_check(
+    keys.SCORES, "scores_match_their_schema", "Colonnes et types.", _schema(SCORES), blocking=True
+)
+no_silent_day = partition_check(
+    keys.TRACES, "every_day_has_traces", "Une journée muette est un incident possible.", _silent, blocking=False
+)
+all_attributed = partition_check(
+    keys.TRACES, "every_trace_has_a_department", "Échanges sans direction.", _unattributed, blocking=False
+)
+all_read = partition_check(
+    keys.TRACES, "every_row_was_usable", "Lignes refusées ou contradictoires.", _rejected, blocking=False
+)

@@ -1,0 +1,114 @@
+"""What `compliance demo` and `compliance report build` do and show: runs through Dagster, progress, a summary.
+
+The summary is read from the stored tables and the archive, never from memory of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from compliance_pipelines import runs
+from compliance_pipelines.adapters.table_store import TableStore
+from compliance_pipelines.core.evidence import pdf_name
+from compliance_pipelines.core.periods import Month
+from compliance_pipelines.core.records import Aggregate
+from compliance_pipelines.core.tables import records
+from compliance_pipelines.core.verify import verify_month
+from compliance_pipelines.reporting import MONTHLY_TABLE, bundle_folder
+from compliance_pipelines.resources import ArchiveResource, settings, verification_tools
+
+_SHOWN = ("lexical_neutrality", "citation_compliance", "human_oversight")
+
+
+def run(month: Month, out: Console) -> None:
+    """The whole promise on the shipped sample: nights, report, archive, verification."""
+    found = settings()
+    what = "échantillon synthétique livré" if found.synthetic else "export configuré"
+    out.print(f"[bold]compliance demo[/] · {month} · {what}\n")
+    build(month, out, reason="", cutoff="", nights=True)
+    out.print("\nInterface : [bold]make ui[/]   ·   Vérifier : [bold].venv/bin/compliance report verify " f"{month}[/]")
+
+
+def build(month: Month, out: Console, *, reason: str, cutoff: str, nights: bool) -> None:
+    """Run the month through Dagster and print what came of it."""
+    home = settings().home
+    runs.dagster_home(home)
+    days = len(month.days())
+    with _progress(out) as bars:
+        if nights:
+            _run_nights(month, days, bars)
+        task = bars.add_task("rapport et archive", total=2)
+        runs.run_report(month, lambda *_: bars.advance(task), reason=reason, cutoff=cutoff)
+        bars.update(task, completed=2)
+    out.print(_table(month))
+    _evidence(month, out)
+
+
+def _run_nights(month: Month, days: int, bars: Progress) -> None:
+    tasks: dict[str, object] = {}
+
+    def advance(asset: str, _: str) -> None:
+        if asset not in tasks:
+            tasks[asset] = bars.add_task(asset, total=days)
+        bars.advance(tasks[asset])  # type: ignore[arg-type]
+
+    runs.run_nights(month, advance)
+
+
+@contextmanager
+def _progress(out: Console) -> Iterator[Progress]:
+    with Progress(
+        TextColumn("{task.description:<28}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=out
+    ) as bars:
+        yield bars
+
+
+def _table(month: Month) -> Table:
+    store = TableStore(settings().home / "data")
+    rows: list[Aggregate] = records(store.read(MONTHLY_TABLE, month.first_day.isoformat()), Aggregate)
+    by_department: dict[str, dict[str, Aggregate]] = {}
+    for row in rows:
+        by_department.setdefault(row.department, {})[row.metric] = row
+    table = Table(
+        title=f"{month} par direction (neutralité : évaluateur lexical, indicatif, sans LLM)",
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+    )
+    table.add_column("direction", no_wrap=True)
+    for header in ("échanges", "neutralité", "citations", "avis humains"):
+        table.add_column(header, justify="right", no_wrap=True)
+    for department, metrics in by_department.items():
+        neutral, cited, seen = (metrics[name] for name in _SHOWN)
+        table.add_row(
+            department.removeprefix("direction-"),
+            str(neutral.n_traces),
+            f"{_number(neutral.mean)} (N {neutral.n_scored})\n[dim]{neutral.verdict.value}[/]",
+            f"{_percent(cited.mean)} (N {cited.n_scored})\n[dim]{cited.verdict.value}[/]",
+            f"{_percent(seen.mean)}",
+        )
+    return table
+
+
+def _evidence(month: Month, out: Console) -> None:
+    home = settings().home
+    archive = ArchiveResource(home=str(home)).open()
+    verification = verify_month(archive, str(month), verification_tools())
+    receipt = archive.receipt(str(month))
+    out.print(f"\nVérification de l'archive : [bold]{verification.verdict}[/] (révision {receipt.revision})")
+    if receipt.mode.startswith("AUCUN"):
+        out.print("L'archive en répertoire ne verrouille rien : en production, S3 avec Object Lock COMPLIANCE.")
+    out.print(f"PDF : [bold]{bundle_folder(home, month) / pdf_name(str(month))}[/]")
+
+
+def _number(value: float | None) -> str:
+    return "—" if value is None else f"{value:.2f}".replace(".", ",")
+
+
+def _percent(value: float | None) -> str:
+    return "—" if value is None else f"{100 * value:.1f} %".replace(".", ",")

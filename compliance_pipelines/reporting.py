@@ -1,0 +1,187 @@
+"""One month's report from the stored tables: read them, count the facts, decide against the archive, render.
+
+The shell between store, policy, archive and the pure core; no Dagster, so that it can be called and tested by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+
+import pandas as pd
+from compliance_guardrails.policy import Policy, PolicyError, load_policy
+
+from compliance_pipelines import __version__
+from compliance_pipelines.adapters import lexical_judge, pdf, verify_pdf
+from compliance_pipelines.adapters.table_store import TableStore
+from compliance_pipelines.core import departments, report_build, report_facts
+from compliance_pipelines.core.evidence import DataDigest, DecisionKind, Inputs, Judge, Manifest, Window, read_manifest
+from compliance_pipelines.core.evidence_manifest import MANIFEST_NAME
+from compliance_pipelines.core.periods import Month
+from compliance_pipelines.core.ports import Archive
+from compliance_pipelines.core.records import Aggregate, Judgement, Score, Trace
+from compliance_pipelines.core.report_inputs import JudgeIdentity, ReportInputs
+from compliance_pipelines.core.tables import frame, records
+
+DAILY_TABLES = (
+    ("langfuse", "traces"),
+    ("langfuse", "scores"),
+    ("evaluation", "neutrality"),
+    ("evaluation", "citations"),
+    ("evaluation", "figure_grounding"),
+    ("department", "daily"),
+)
+MONTHLY_TABLE = ("department", "monthly")
+CHARTED = frozenset({"lexical_neutrality", "citation_compliance"})
+
+
+@dataclass(frozen=True, slots=True)
+class MonthRequest:
+    """Which month, and how: data cut-off (None: the scheduled time), reason of a revision, where the tables lie."""
+
+    month: Month
+    home: Path
+    policy_dir: Path | None
+    namespace: str
+    synthetic: bool
+    built_at: datetime
+    cutoff: datetime | None = None
+    reason: str = ""
+
+
+def bundle_folder(home: Path, month: Month) -> Path:
+    """Where a built report waits for the archive."""
+    return home / "data" / "audit" / "bias_report" / str(month)
+
+
+def build_month(request: MonthRequest, archive: Archive) -> report_build.Built:
+    """Build the month's report; identical inputs return the archived files unchanged."""
+    store, month = TableStore(request.home / "data"), request.month
+    policy = load_policy(request.policy_dir, at=month.days()[-1])
+    cutoff = request.cutoff or month.scheduled_at
+    inputs = Inputs(
+        data=_data(store, month),
+        policy_digest=policy.digest,
+        code_version=__version__,
+        judge=Judge(model=lexical_judge.fingerprint(policy), digest=None, prompt_sha256=None, calibration=None),
+        window=Window(start=_utc(month.start), end=_utc(month.end), timezone="Europe/Paris"),
+        scheduled_at=cutoff,
+    )
+    built = report_build.build(
+        _facts(request, store, policy, cutoff),
+        inputs,
+        _archived(archive),
+        render=pdf.render,
+        sign=lambda _: None,
+        pages=verify_pdf.page_count,
+        reason=request.reason,
+        built_at=request.built_at,
+    )
+    if built.decision.kind is DecisionKind.IDENTICAL:
+        files = archive.read(str(month), built.decision.revision)
+        return report_build.Built(built.decision, built.manifest, files)
+    return built
+
+
+def _archived(archive: Archive) -> list[Manifest]:
+    found = []
+    for entry in archive.list_revisions():
+        content = archive.read(entry.month, entry.revision).get(MANIFEST_NAME)
+        if content is not None:
+            found.append(read_manifest(content))
+    return found
+
+
+def _data(store: TableStore, month: Month) -> tuple[DataDigest, ...]:
+    days = [day.isoformat() for day in month.days()]
+    wanted = [(key, days) for key in DAILY_TABLES] + [(MONTHLY_TABLE, [month.first_day.isoformat()])]
+    out = []
+    for key, partitions in wanted:
+        names, rows, sha = store.digest(key, partitions)
+        out.append(DataDigest(asset="/".join(key), partitions=names, rows=rows, sha256=sha))
+    return tuple(out)
+
+
+def _facts(request: MonthRequest, store: TableStore, policy: Policy, cutoff: datetime) -> ReportInputs:
+    month = request.month
+    monthly = records(store.read(MONTHLY_TABLE, month.first_day.isoformat()), Aggregate)
+    tables, late = _month_tables(store, month, cutoff)
+    reasons = departments.reasons(
+        table for key in DAILY_TABLES[2:5] for _, table in store.read_many(key, [d.isoformat() for d in month.days()])
+    )
+    limits, legal = policy.thresholds, policy.legal
+    return ReportInputs(
+        month=str(month),
+        revision=1,
+        window_start=month.start,
+        window_end=month.end,
+        scheduled_at=cutoff,
+        aggregates=tuple(monthly),
+        departments=report_facts.departments(policy),
+        judge=JudgeIdentity(name=lexical_judge.fingerprint(policy), llm=False),
+        extraction=report_facts.extraction(tables, late, reasons),
+        policy_digest=policy.digest,
+        input_digest="",
+        code_version=__version__,
+        namespace=request.namespace,
+        system_name=policy.report.system_name,
+        synthetic=request.synthetic,
+        daily=report_facts.daily_points(tables, CHARTED),
+        coverage=report_facts.coverage(tables, policy),
+        oversight=report_facts.oversight(tables, policy),
+        grounds=report_facts.grounds(policy, frozenset()),
+        missing_nights=report_facts.missing_nights(tables),
+        changes=report_facts.changes(policy, _policy_before(request, month)),
+        actions=report_facts.actions(policy),
+        legal_rules=report_facts.legal_rules(policy),
+        legal_as_of=legal.as_of,
+        sampling_fr=report_facts.sampling(policy),
+        limits_fr=tuple(policy.report.wording.limits),
+        min_n=limits.min_n,
+        max_unscored_rate=limits.max_unscored_rate,
+        suppress_below=limits.suppress_below,
+        citation_threshold=limits.citation_compliance,
+        flagged_weight=limits.flagged_weight,
+    )
+
+
+def _month_tables(store: TableStore, month: Month, cutoff: datetime) -> tuple[report_facts.MonthTables, int]:
+    days = [day.isoformat() for day in month.days()]
+    traces, scores, counts, late = [], [], {}, 0
+    for day, table in store.read_many(("langfuse", "traces"), days):
+        kept = departments.before(table, cutoff)
+        late += len(table) - len(kept)
+        counts[date.fromisoformat(day)] = {**table.attrs["counts"], "traces": len(table)}
+        traces.append(kept.assign(answered=kept["answer"].notna()).drop(columns=["question", "answer", "contexts"]))
+    scores = [departments.before(table, cutoff) for _, table in store.read_many(("langfuse", "scores"), days)]
+    citations = [table for _, table in store.read_many(("evaluation", "citations"), days)]
+    daily = [row for _, table in store.read_many(("department", "daily"), days) for row in records(table, Aggregate)]
+    together = _concat(traces, frame([], Trace).assign(answered=pd.Series([], dtype=bool)))
+    judged = _concat(citations, frame([], Judgement))
+    return report_facts.MonthTables(
+        traces=together,
+        scores=_concat(scores, frame([], Score)),
+        citations=judged[judged["trace_id"].isin(together["trace_id"])],
+        daily=daily,
+        read_counts=counts,
+        missing=[day for day in month.days() if day not in counts],
+    ), late
+
+
+def _concat(parts: list[pd.DataFrame], empty: pd.DataFrame) -> pd.DataFrame:
+    filled = [part for part in parts if len(part)]
+    return pd.concat(filled, ignore_index=True) if filled else empty
+
+
+def _policy_before(request: MonthRequest, month: Month) -> Policy | None:
+    last_day_before = date.fromordinal(month.first_day.toordinal() - 1)
+    try:
+        return load_policy(request.policy_dir, at=last_day_before)
+    except PolicyError:
+        # no policy was in force yet: there is nothing to compare with
+        return None
+
+
+def _utc(moment: datetime) -> str:
+    return moment.isoformat().removesuffix("+00:00") + "Z"

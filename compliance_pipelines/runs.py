@@ -1,0 +1,126 @@
+"""Runs of the code location from the command line: the month's nights in one backfill run, then the month's report.
+
+Everything goes through Dagster and its instance, so that the UI shows what the command did. Progress is drawn from the
+log records of the run; failures come back as one line.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import dagster as dg
+
+from compliance_pipelines.core.periods import Month
+
+RANGE_START = "dagster/asset_partition_range_start"
+RANGE_END = "dagster/asset_partition_range_end"
+# called with the asset and partition that have just been written
+Progress = Callable[[str, str], None]
+
+
+class RunFailedError(RuntimeError):
+    """A run that did not succeed: the message is the cause in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """A finished run: its id and the checks that did not pass, by asset."""
+
+    run_id: str
+    failed_checks: tuple[tuple[str, str], ...]
+
+
+def dagster_home(home: Path) -> Path:
+    """Prepare and announce DAGSTER_HOME: `<home>/dagster` with the project's dagster.yaml, unless one is set."""
+    given = os.environ.get("DAGSTER_HOME")
+    folder = Path(given) if given else home / "dagster"
+    folder.mkdir(parents=True, exist_ok=True)
+    settings, ours = folder / "dagster.yaml", Path(__file__).parent.parent / "dagster.yaml"
+    if not settings.exists() and ours.exists():
+        shutil.copyfile(ours, settings)
+    os.environ["DAGSTER_HOME"] = str(folder.absolute())
+    return folder
+
+
+def run_nights(month: Month, progress: Progress) -> RunOutcome:
+    """Every night of the month, in one single-run backfill."""
+    days = month.days()
+    tags = {RANGE_START: days[0].isoformat(), RANGE_END: days[-1].isoformat()}
+    return _execute("nightly", None, tags, {}, progress)
+
+
+def run_report(month: Month, progress: Progress, *, reason: str = "", cutoff: str = "") -> RunOutcome:
+    """The month's figures, report and archiving."""
+    ops: dict[str, object] = {}
+    if reason or cutoff:
+        ops["audit__bias_report"] = {"config": {"reason": reason, "cutoff": cutoff}}
+        ops["department__monthly"] = {"config": {"cutoff": cutoff}}
+    return _execute("monthly_report", month.first_day.isoformat(), {}, {"ops": ops} if ops else {}, progress)
+
+
+def _execute(
+    job: str, partition: str | None, tags: dict[str, str], config: dict[str, object], progress: Progress
+) -> RunOutcome:
+    from compliance_pipelines.definitions import build_defs
+
+    handler = _Relay(progress)
+    loggers = {"console": _quiet_logger(handler)}
+    definitions = dg.Definitions.merge(build_defs(), dg.Definitions(loggers=loggers))
+    with dg.DagsterInstance.get() as instance:
+        result = definitions.resolve_job_def(job).execute_in_process(
+            instance=instance,
+            partition_key=partition,
+            tags=tags,
+            run_config={**config, "loggers": {"console": {}}},
+            raise_on_error=False,
+        )
+    if not result.success:
+        raise RunFailedError(_cause(result))
+    failed = tuple(
+        (e.asset_key.to_user_string(), e.check_name)
+        for e in result.get_asset_check_evaluations()
+        if not e.passed
+    )
+    return RunOutcome(result.run_id, failed)
+
+
+def _cause(result: dg.ExecuteInProcessResult) -> str:
+    for event in result.all_events:
+        if event.is_step_failure:
+            error = event.step_failure_data.error
+            while error is not None and error.cause is not None:
+                error = error.cause
+            if error is not None:
+                # Dagster prefixes the message with the exception's full name
+                return error.message.strip().partition(": ")[2].splitlines()[0][:500] or error.message[:500]
+    return "la planification de l'exécution a échoué (voir l'interface Dagster)"
+
+
+def _quiet_logger(handler: logging.Handler) -> dg.LoggerDefinition:
+    @dg.logger
+    def console(_: dg.InitLoggerContext) -> logging.Logger:
+        logger = logging.Logger("compliance.runs", logging.INFO)
+        logger.addHandler(handler)
+        return logger
+
+    return console
+
+
+class _Relay(logging.Handler):
+    """Turns "asset partition : n lignes" of the IO manager into progress."""
+
+    def __init__(self, progress: Progress) -> None:
+        super().__init__(logging.INFO)
+        self.progress = progress
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Relay the records that announce a written partition."""
+        meta = getattr(record, "dagster_meta", None) or {}
+        words = str(meta.get("orig_message", "")).split()
+        if len(words) == 5 and words[-1] == "lignes":
+            self.progress(words[0], words[1])

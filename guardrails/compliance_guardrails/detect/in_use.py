@@ -1,0 +1,59 @@
+"""The detectors of claims and citations for the rules in use, loaded, checked and compiled once.
+
+The folder is `COMPLIANCE_POLICY_DIR` or the bundled data, read at the first call and kept for each folder. A rule whose
+own examples disagree with it is refused here with one French line that names it.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from compliance_guardrails.policy.paths import VARIABLE, policy_dir
+from compliance_guardrails.policy.strict import load_yaml
+
+from .claim_rules import CitationRules, ClaimRules
+from .scanner import ClaimScanner
+from .sourcing import SourceFinder
+from .text import fold
+
+CLAIMS_FILE = "claims.yaml"
+CITATIONS_FILE = "citations.yaml"
+
+
+@dataclass(frozen=True)
+class Detectors:
+    """What `figures` and `citations` work with."""
+
+    scanner: ClaimScanner
+    finder: SourceFinder
+
+
+def build(claims: ClaimRules, citations: CitationRules) -> Detectors:
+    """Compile the rules; their examples are not checked here."""
+    words = (*claims.law_article.words, *claims.clause.words)
+    return Detectors(ClaimScanner(claims), SourceFinder(citations, frozenset(map(fold, words))))
+
+
+def load(directory: Path | None = None) -> Detectors:
+    """The detectors of a policy folder, their examples checked. Raises PolicyError, in French."""
+    from .rule_examples import verify
+
+    rules = policy_dir(directory) / "rules"
+    claims = load_yaml(rules / CLAIMS_FILE, ClaimRules)
+    citations = load_yaml(rules / CITATIONS_FILE, CitationRules)
+    made = build(claims, citations)
+    verify(claims, citations, made)
+    return made
+
+
+@lru_cache(maxsize=4)
+def _loaded(directory: str) -> Detectors:
+    return load(Path(directory) if directory else None)
+
+
+def detectors() -> Detectors:
+    """The detectors of the folder in use; the first call of a process loads and checks them."""
+    return _loaded(os.environ.get(VARIABLE, ""))

@@ -1,0 +1,151 @@
+"""From one entry of a word list to all its written forms, folded: gender, number, conjugation, English endings.
+
+An expert writes `handicapé*` or `refuser+` once; this file knows the endings. It errs on the side of forms that do
+not exist (harmless: nobody writes them) and holds no word of its own. The marks: `*` French noun or adjective,
+`+` French verb, `~` English noun or verb; several words may each carry a mark, `(a|b)` gives a choice of words.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from .text import fold
+
+# Endings of nouns and adjectives on the folded masculine singular, longest first: (ending, replacements).
+_ENDINGS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("teur", ("teur", "teurs", "teuse", "teuses", "trice", "trices")),
+    ("eur", ("eur", "eurs", "euse", "euses", "eure", "eures")),
+    ("eux", ("eux", "euse", "euses")),
+    ("eau", ("eau", "eaux")),
+    ("aux", ("aux",)),
+    ("oux", ("oux", "ouse", "ouses", "ousse", "ousses")),
+    ("if", ("if", "ifs", "ive", "ives")),
+    ("ien", ("ien", "iens", "ienne", "iennes")),
+    ("een", ("een", "eens", "eenne", "eennes")),
+    ("ier", ("ier", "iers", "iere", "ieres")),
+    ("er", ("er", "ers", "ere", "eres")),
+    ("el", ("el", "els", "elle", "elles")),
+    ("ul", ("ul", "uls", "ule", "ules")),
+    ("al", ("al", "aux", "ale", "ales", "als")),
+    ("ot", ("ot", "ots", "ote", "otes", "otte", "ottes")),
+    ("et", ("et", "ets", "ette", "ettes", "ete", "etes")),
+    ("on", ("on", "ons", "onne", "onnes", "one", "ones")),
+    ("an", ("an", "ans", "ane", "anes", "anne", "annes")),
+    ("anc", ("anc", "ancs", "anche", "anches")),
+    ("rec", ("rec", "recs", "recque", "recques")),
+    ("c", ("c", "cs", "que", "ques")),
+    ("f", ("f", "fs", "ve", "ves")),
+    ("s", ("s", "se", "ses", "sse", "sses")),
+    ("x", ("x",)),
+    ("e", ("e", "es", "ee", "ees")),
+    ("u", ("u", "us", "ue", "ues")),
+)
+_ER = (
+    "er e es ent ons ez ee ees ant ante antes ants ait ais aient ions iez era erai eras erons erez eront erait "
+    "erais eraient erions eriez a ai as erent at assent"
+).split()
+_IR = (
+    "ir is it issons issez issent issait issais issaient issant ira irai iras irons irez iront irait irais "
+    "iraient i ie ies irent isse"
+).split()
+_RE = (
+    "re s ons ez ent ait ais aient ions iez ant ra rai ras rons rez ront rait rais raient e u us ue ues it irent"
+).split()
+_PIECE = re.compile(r"\(([^()]*)\)([*+~]?)|([^\s()]+)")
+_WORD = re.compile(r"[a-z0-9]+")
+
+
+@lru_cache(maxsize=20_000)
+def words_of(term: str) -> tuple[str, ...]:
+    """The folded words of a text, without marks: what the matcher sees of it."""
+    return tuple(_WORD.findall(fold(term.replace("œ", "oe").replace("Œ", "OE"))))
+
+
+def nominal(word: str) -> tuple[str, ...]:
+    """`algérien` → algerien, algeriens, algerienne, algeriennes (folded)."""
+    if word.endswith(("é", "É")):
+        stem = fold(word)
+        return (stem, stem + "s", stem + "e", stem + "es")
+    base = fold(word)
+    if base.endswith("e"):
+        return (base, base + "s")
+    for ending, forms in _ENDINGS:
+        if base.endswith(ending):
+            return tuple(base[: len(base) - len(ending)] + form for form in forms)
+    return (base, base + "s", base + "e", base + "es")
+
+
+def verbal(word: str) -> tuple[str, ...]:
+    """`refuser` → its simple tenses and participles; -er, -ir (finir) and -re (vendre) verbs."""
+    base = fold(word)
+    if base.endswith("er"):
+        stem = base[:-2]
+        soft = stem + "e" if stem.endswith("g") else stem
+        return tuple((soft if ending[0] in "ao" else stem) + ending for ending in _ER)
+    if base.endswith("ir"):
+        return tuple(base[:-2] + ending for ending in _IR)
+    return (base[:-2], *(base[:-2] + ending for ending in _RE))
+
+
+def english(word: str) -> tuple[str, ...]:
+    """`deny` → deny, denies, denied, denying; also serves for plurals."""
+    base = fold(word)
+    if base.endswith("y") and base[-2:-1] not in "aeiou":
+        return (base, base[:-1] + "ies", base[:-1] + "ied", base + "ing")
+    if base.endswith("e"):
+        return (base, base + "s", base + "d", base[:-1] + "ing")
+    if base.endswith(("s", "x", "ch", "sh")):
+        return (base, base + "es", base + "ed", base + "ing")
+    return (base, base + "s", base + "ed", base + "ing")
+
+
+_INFLECT = {"*": nominal, "+": verbal, "~": english}
+
+
+def _forms(token: str, mark: str) -> list[tuple[str, ...]]:
+    """The forms of one written piece under its mark; elisions, hyphens and spaces make several words of it."""
+    words = words_of(token)
+    if not mark or not words:
+        return [words]
+    last = token.replace("’", " ").replace("'", " ").replace("-", " ").replace("œ", "oe").split()[-1]
+    return [(*words[:-1], form) for form in dict.fromkeys(_INFLECT[mark](last))]
+
+
+def slots(term: str) -> list[list[tuple[str, ...]]]:
+    """One list entry as a sequence of places, each with its possible words (an empty tuple: may be left out).
+
+    `client* (âgé|senior)*` gives two places. `œ` is matched in both spellings. Raises ValueError on other signs.
+    """
+    out: list[list[tuple[str, ...]]] = []
+    position = 0
+    for found in _PIECE.finditer(term):
+        if term[position : found.start()].strip():
+            raise ValueError(term)
+        position = found.end()
+        choice, mark, word = found.group(1), found.group(2), found.group(3)
+        if word is None:
+            options = [form for option in choice.split("|") for form in _option(option.strip(), mark)]
+        else:
+            bare = word.rstrip("*+~")
+            options = _forms(bare, word[len(bare) : len(bare) + 1])
+            if "œ" in bare:
+                options += [tuple(_WORD.findall(fold(bare)))]
+        if any(options):
+            out.append(options)
+    if term[position:].strip():
+        raise ValueError(term)
+    return out
+
+
+def _option(option: str, mark: str) -> list[tuple[str, ...]]:
+    """The forms of one choice; marks inside it count for their own word, `mark` for the last one."""
+    if not option:
+        return [()]
+    pieces = option.split()
+    out: list[tuple[str, ...]] = [()]
+    for index, piece in enumerate(pieces):
+        bare = piece.rstrip("*+~")
+        own = piece[len(bare) : len(bare) + 1] or (mark if index == len(pieces) - 1 else "")
+        out = [head + form for head in out for form in _forms(bare, own)]
+    return out
