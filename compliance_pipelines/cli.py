@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from compliance_pipelines.core.periods import Month, PeriodError
+from compliance_pipelines.core.ports import Archive
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 report_app = typer.Typer(no_args_is_help=True, help="Le rapport mensuel : construire, lister, extraire, vérifier.")
@@ -123,10 +124,10 @@ def _cutoff(text: str) -> str:
     return text
 
 
-def _archive():  # noqa: ANN202  the port's type would import the adapters at start-up
-    from compliance_pipelines.resources import from_env
+def _archive() -> Archive:
+    from compliance_pipelines.resources import ArchiveResource, settings
 
-    return from_env()["archive"].open()  # type: ignore[attr-defined]
+    return ArchiveResource(home=str(settings().home)).open()
 
 
 def _refuse(message: str) -> NoReturn:

@@ -5,12 +5,12 @@ The summary is read from the stored tables and the archive, never from memory of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from compliance_pipelines import runs
@@ -32,7 +32,7 @@ def run(month: Month, out: Console) -> None:
     what = "échantillon synthétique livré" if found.synthetic else "export configuré"
     out.print(f"[bold]compliance demo[/] · {month} · {what}\n")
     build(month, out, reason="", cutoff="", nights=True)
-    out.print("\nInterface : [bold]make ui[/]   ·   Vérifier : [bold].venv/bin/compliance report verify " f"{month}[/]")
+    out.print(f"\nInterface : [bold]make ui[/]   ·   Vérifier : [bold].venv/bin/compliance report verify {month}[/]")
 
 
 def build(month: Month, out: Console, *, reason: str, cutoff: str, nights: bool) -> None:
@@ -51,18 +51,18 @@ def build(month: Month, out: Console, *, reason: str, cutoff: str, nights: bool)
 
 
 def _run_nights(month: Month, days: int, bars: Progress) -> None:
-    tasks: dict[str, object] = {}
+    tasks: dict[str, TaskID] = {}
 
     def advance(asset: str, _: str) -> None:
         if asset not in tasks:
             tasks[asset] = bars.add_task(asset, total=days)
-        bars.advance(tasks[asset])  # type: ignore[arg-type]
+        bars.advance(tasks[asset])
 
     runs.run_nights(month, advance)
 
 
 @contextmanager
-def _progress(out: Console) -> Iterator[Progress]:
+def _progress(out: Console) -> Generator[Progress]:
     with Progress(
         TextColumn("{task.description:<28}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=out
     ) as bars:

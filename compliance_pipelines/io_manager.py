@@ -79,7 +79,7 @@ def _schema(*columns: tuple[str, str]) -> dg.TableSchema:
     return dg.TableSchema([dg.TableColumn(name, kind) for name, kind in columns])
 
 
-def table_metadata(header: Sequence[str], rows: Sequence[Sequence[object]]) -> dg.TableMetadataValue:
+def table_metadata(header: Sequence[str], rows: Sequence[Sequence[str | float | None]]) -> dg.TableMetadataValue:
     """A table for the UI; cells are numbers or short text, None is shown as an em dash."""
     return dg.MetadataValue.table(
         [dg.TableRecord({h: "—" if c is None else c for h, c in zip(header, row, strict=True)}) for row in rows],

@@ -123,9 +123,7 @@ class InstallationResource(dg.ConfigurableResource):
     def request(self, month: Month, cutoff: datetime | None, reason: str) -> MonthRequest:
         """What to build for `month`."""
         policy_dir = Path(self.policy_dir) if self.policy_dir else None
-        return MonthRequest(
-            month, self.path, policy_dir, self.namespace, self.synthetic, utc_now(), cutoff, reason
-        )
+        return MonthRequest(month, self.path, policy_dir, self.namespace, self.synthetic, utc_now(), cutoff, reason)
 
 
 def verification_tools() -> Tools:

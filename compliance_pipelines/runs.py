@@ -82,9 +82,7 @@ def _execute(
     if not result.success:
         raise RunFailedError(_cause(result))
     failed = tuple(
-        (e.asset_key.to_user_string(), e.check_name)
-        for e in result.get_asset_check_evaluations()
-        if not e.passed
+        (e.asset_key.to_user_string(), e.check_name) for e in result.get_asset_check_evaluations() if not e.passed
     )
     return RunOutcome(result.run_id, failed)
 
@@ -93,7 +91,8 @@ def _cause(result: dg.ExecuteInProcessResult) -> str:
     for event in result.all_events:
         if event.is_step_failure:
             error = event.step_failure_data.error
-            while error is not None and error.cause is not None:
+            # Dagster wraps what the asset raised; what that was caused by is no longer one line for its reader
+            while error is not None and error.cause is not None and (error.cls_name or "").startswith("Dagster"):
                 error = error.cause
             if error is not None:
                 # Dagster prefixes the message with the exception's full name

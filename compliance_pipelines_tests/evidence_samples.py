@@ -10,12 +10,15 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pikepdf
 
+from compliance_pipelines.adapters.signing import signature_reader
+from compliance_pipelines.adapters.verify_pdf import read_pdf
+from compliance_pipelines.core import verify
 from compliance_pipelines.core.evidence import (
     DataDigest,
     Decision,
@@ -32,15 +35,17 @@ from compliance_pipelines.core.evidence import (
 )
 from compliance_pipelines.core.ports import Archive, Receipt
 from compliance_pipelines.core.retention import retain_until
+from compliance_pipelines.core.verify import Verification
+from compliance_pipelines.core.verify_revision import Tools
 
 BUILT_AT = datetime(2026, 7, 1, 4, 3, 2, tzinfo=UTC)
 POLICY = sha256(b"policy")
-# department id, printed label, n, mean, min, threshold
-Row = tuple[str, str, int, float, float, float]
+# department id, printed label, n, mean, min, threshold, verdict
+Row = tuple[str, str, int, float, float, float, str]
 ROWS: tuple[Row, ...] = (
-    ("direction-sinistres", "Sinistres", 1240, 0.8134, 0.25, 0.7),
-    ("direction-finance", "Finance", 412, 0.6996, 0.1, 0.7),
-    ("direction-it", "Informatique", 57, 0.905, 0.6, 0.6),
+    ("direction-sinistres", "Sinistres", 1240, 0.8134, 0.25, 0.7, "Conforme"),
+    ("direction-finance", "Finance", 412, 0.6996, 0.1, 0.7, "Non conforme"),
+    ("direction-it", "Informatique", 57, 0.905, 0.6, 0.6, "Conforme"),
 )
 
 
@@ -54,9 +59,7 @@ def inputs(month: str = "2026-06", rows: tuple[Row, ...] = ROWS) -> Inputs:
         policy_digest=POLICY,
         code_version="0.1.0",
         judge=Judge(model="judge", digest=None, prompt_sha256=None, calibration=None),
-        window=Window(
-            start=utc_text(start), end=utc_text(start + timedelta(days=30)), timezone="Europe/Paris"
-        ),
+        window=Window(start=utc_text(start), end=utc_text(start + timedelta(days=30)), timezone="Europe/Paris"),
         scheduled_at=start + timedelta(days=30, hours=4),
     )
 
@@ -67,9 +70,10 @@ def figures(month: str, revision: int, rows: tuple[Row, ...], digest: str) -> di
         {"section": 2, "department": row[0], "metric": "judge_neutrality", "name": name, "value": value}
         | {"state": "publié"}
         for row in rows
-        for name, value in zip(("n_scored", "mean", "min", "threshold"), row[2:], strict=True)
+        for name, value in zip(("n_scored", "mean", "min", "threshold", "verdict"), row[2:], strict=True)
     ]
-    document = {"month": month, "revision": revision, "input_digest": digest, "policy_digest": POLICY}
+    head = {"month": month, "revision": revision, "input_digest": digest, "policy_digest": POLICY}
+    document = {**head, "verdict": "Non conforme", "labels": {row[0]: row[1] for row in rows}}
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\r\n")
     writer.writerow(("section", "department", "metric", "name", "value", "state"))
@@ -80,8 +84,10 @@ def figures(month: str, revision: int, rows: tuple[Row, ...], digest: str) -> di
     }
 
 
-def printed(value: float | int) -> str:
-    """A number as the report prints it."""
+def printed(value: float | int | str) -> str:
+    """A value as the report prints it."""
+    if isinstance(value, str):
+        return value
     return f"{value:,}".replace(",", "\u202f") if isinstance(value, int) else f"{value:.4f}".replace(".", ",")
 
 
@@ -100,6 +106,7 @@ def pdf(rows: tuple[Row, ...], embedded: Mapping[str, bytes], title: str = "Rapp
     canvas = Canvas(buffer, invariant=1, initialFontName="Body")
     canvas.setFont("Body", 9)
     canvas.drawString(50, 800, title)
+    canvas.drawString(50, 785, "Non conforme")
     for line, (_, label, *values) in enumerate(rows):
         for column, text in enumerate((label, *(printed(value) for value in values))):
             canvas.drawString(50 + 90 * column, 770 - 20 * line, text)
@@ -137,3 +144,23 @@ def put(archive: Archive, month: str = "2026-06", rows: tuple[Row, ...] = ROWS) 
     """Archive the next revision of `month`."""
     manifest, files = prepare(archive, month, rows)
     return archive.put_revision(month, manifest.revision, files, retain_until(BUILT_AT, 7))
+
+
+TOOLS = Tools(read_pdf=read_pdf, read_signatures=signature_reader())
+
+
+def verify_month(
+    archive: Archive, month: str, revision: int | None = None, roots: Sequence[bytes] = ()
+) -> Verification:
+    """Verify with the real readers; `roots` are PEM certificates to trust."""
+    return verify.verify_month(archive, month, Tools(read_pdf, signature_reader(roots)), revision)
+
+
+def verify_all(archive: Archive) -> tuple[Verification, ...]:
+    """Verify the whole archive with the real readers."""
+    return verify.verify_all(archive, TOOLS)
+
+
+def verify_file(archive: Archive, content: bytes, name: str) -> Verification:
+    """Verify a PDF with the real readers."""
+    return verify.verify_file(archive, content, name, TOOLS)

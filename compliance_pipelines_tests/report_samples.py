@@ -53,32 +53,24 @@ _DEPARTMENTS = (
     ("direction-transformation", "Transformation", "LOW", 0.60, 3, 0.9, None),
     ("direction-rh", "Ressources humaines", "LOW", 0.60, 75, None, None),
 )
-_GROUNDS = (
-    ("origine", "Origine", True),
-    ("sexe", "Sexe", True),
-    ("situation_famille", "Situation de famille", True),
-    ("grossesse", "Grossesse", True),
-    ("apparence", "Apparence physique", True),
-    ("vulnerabilite_economique", "Vulnérabilité économique", True),
-    ("patronyme", "Patronyme", True),
-    ("residence", "Lieu de résidence", True),
-    ("sante", "État de santé", True),
-    ("autonomie", "Perte d’autonomie", True),
-    ("handicap", "Handicap", True),
-    ("genetique", "Caractéristiques génétiques", True),
-    ("moeurs", "Mœurs", True),
-    ("orientation", "Orientation sexuelle", True),
-    ("identite_genre", "Identité de genre", True),
-    ("age", "Âge", True),
-    ("opinions", "Opinions politiques", True),
-    ("syndicat", "Activités syndicales", True),
-    ("lanceur_alerte", "Qualité de lanceur d’alerte", False),
-    ("langue", "Capacité à s’exprimer dans une autre langue", True),
-    ("ethnie", "Appartenance ou non à une ethnie", True),
-    ("nation", "Appartenance ou non à une Nation", True),
-    ("race", "Appartenance ou non à une prétendue race", True),
-    ("religion", "Appartenance ou non à une religion", True),
-)
+# id|label; an asterisk marks the ground that no runtime rule looks for
+_GROUNDS = """
+origine|Origine;sexe|Sexe;situation_famille|Situation de famille;grossesse|Grossesse
+apparence|Apparence physique
+vulnerabilite_economique|Vulnérabilité économique;patronyme|Patronyme;residence|Lieu de résidence
+sante|État de santé;autonomie|Perte d’autonomie;handicap|Handicap;genetique|Caractéristiques génétiques
+moeurs|Mœurs;orientation|Orientation sexuelle;identite_genre|Identité de genre;age|Âge
+opinions|Opinions politiques;syndicat|Activités syndicales;lanceur_alerte*|Qualité de lanceur d’alerte
+langue|Capacité à s’exprimer dans une autre langue;ethnie|Appartenance ou non à une ethnie
+nation|Appartenance ou non à une Nation;race|Appartenance ou non à une prétendue race
+religion|Appartenance ou non à une religion
+"""
+
+
+def grounds() -> tuple[GroundFacts, ...]:
+    """The 24 grounds of article 225-1."""
+    entries = (entry.split("|") for entry in _GROUNDS.strip().replace("\n", ";").split(";"))
+    return tuple(GroundFacts(key.rstrip("*"), label, not key.endswith("*")) for key, label in entries)
 
 
 def digest(text: str) -> str:
@@ -180,9 +172,7 @@ def coverage() -> tuple[CoverageFacts, ...]:
         claims = n * 2 // 5 if cited is not None else 0
         score = int(n * (0.99 - 0.07 * index))
         out.append(
-            CoverageFacts(
-                name, n, score, n // 40, claims, claims // 8, claims, claims // 20, n // 90, n, n // 200
-            )
+            CoverageFacts(name, n, score, n // 40, claims, claims // 8, claims, claims // 20, n // 90, n, n // 200)
         )
     return tuple(out)
 
@@ -285,18 +275,6 @@ def legal_rules() -> tuple[LegalRule, ...]:
             as_of,
         ),
         LegalRule(
-            "RGPD, art. 22",
-            "Décision individuelle automatisée.",
-            "Part des traces avec avis ou revue humaine : section 4.",
-            as_of,
-        ),
-        LegalRule(
-            "Code pénal, art. 225-1",
-            "Vingt-quatre critères de discrimination.",
-            "Matrice des critères : section 5.",
-            as_of,
-        ),
-        LegalRule(
             "EIOPA-BoS-25-360",
             "Avis sur la gouvernance et la gestion des risques de l’IA en assurance.",
             "Traçabilité, journal des changements, conservation : sections 7 et 10.",
@@ -327,9 +305,7 @@ def inputs(**changes) -> ReportInputs:
             calibration_fr="jeu d’ancres figé, 40 réponses, accord 38 / 40",
             withheld_nights=1,
         ),
-        extraction=ExtractionCounts(
-            5204, 88, 3, 124, 4989, {"timeout": 31, "parser_failure": 12, "empty_context": 9}
-        ),
+        extraction=ExtractionCounts(5204, 88, 3, 124, 4989, {"timeout": 31, "parser_failure": 12, "empty_context": 9}),
         policy_digest=digest("policy"),
         input_digest=digest("inputs"),
         code_version="0.1.0",
@@ -338,7 +314,7 @@ def inputs(**changes) -> ReportInputs:
         coverage=coverage(),
         oversight=oversight(),
         counterfactual=counterfactual(),
-        grounds=tuple(GroundFacts(*ground) for ground in _GROUNDS),
+        grounds=grounds(),
         sycophancy=(
             SycophancyFacts("direction-sinistres", 90, 7, 0.038, 0.152),
             SycophancyFacts("direction-finance", 90, 12, 0.078, 0.219),
@@ -363,17 +339,11 @@ def inputs(**changes) -> ReportInputs:
             ),
         ),
         missing_nights=(
-            MissingNight(
-                dt.date(2026, 6, 13), "Source des traces injoignable ; données reprises le 15 juin."
-            ),
-            MissingNight(
-                dt.date(2026, 6, 14), "Source des traces injoignable ; données reprises le 15 juin."
-            ),
+            MissingNight(dt.date(2026, 6, 13), "Source des traces injoignable ; données reprises le 15 juin."),
+            MissingNight(dt.date(2026, 6, 14), "Source des traces injoignable ; données reprises le 15 juin."),
         ),
         changes=(
-            ChangeFacts(
-                dt.date(2026, 6, 9), "invite", "Assistant sinistres : rappel de citer la page du document."
-            ),
+            ChangeFacts(dt.date(2026, 6, 9), "invite", "Assistant sinistres : rappel de citer la page du document."),
             ChangeFacts(dt.date(2026, 6, 22), "seuil", "Finance : seuil d’alerte porté de 0,55 à 0,60."),
         ),
         actions=(

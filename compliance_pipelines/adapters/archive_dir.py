@@ -28,6 +28,7 @@ from compliance_pipelines.core.evidence_chain import (
 )
 from compliance_pipelines.core.ports import Check, Clock, Receipt, RetentionState
 
+MAX_BYTES = 64 * 1024 * 1024
 MODE = "AUCUN (répertoire)"
 _PENDING = re.compile(r"^([0-9]{4}-[0-9]{2})-r([0-9]{1,6})$", re.ASCII)
 
@@ -97,9 +98,7 @@ class DirectoryArchive:
         checks.extend(self._current_copy(entry) for entry in newest.values())
         return tuple(checks)
 
-    def put_revision(
-        self, month: str, revision: int, files: Mapping[str, bytes], retain_until: datetime
-    ) -> Receipt:
+    def put_revision(self, month: str, revision: int, files: Mapping[str, bytes], retain_until: datetime) -> Receipt:
         """See `Archive.put_revision`."""
         require_month(month)
         with exclusive(self.root, self._lock_seconds):
@@ -133,9 +132,7 @@ class DirectoryArchive:
         target = self._folder(entry.month, entry.revision)
         pending = self.root / ".pending" / f"{entry.month}-r{entry.revision}"
         if target.exists():
-            raise EvidenceError(
-                f"archive : {entry.pdf.key} existe sans figurer dans l’index, rien n’a été écrit"
-            )
+            raise EvidenceError(f"archive : {entry.pdf.key} existe sans figurer dans l’index, rien n’a été écrit")
         try:
             (pending / "revision").mkdir(parents=True)
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -192,7 +189,8 @@ class DirectoryArchive:
 
     def _content(self, path: Path) -> bytes | None:
         try:
-            return path.read_bytes()
+            with path.open("rb") as handle:
+                return handle.read(MAX_BYTES)  # a longer file is no archived one: its digest will say so
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -221,6 +219,4 @@ class DirectoryArchive:
                 found.append(f"{key[:120]} : absent de l’index")
         months = {pdf_name(entry.month) for entry in entries}
         copies = sorted(self.root.glob("bias-report-*.pdf" if month is None else pdf_name(month)))
-        return found + [
-            f"{path.name[:120]} : absent de l’index" for path in copies if path.name not in months
-        ]
+        return found + [f"{path.name[:120]} : absent de l’index" for path in copies if path.name not in months]

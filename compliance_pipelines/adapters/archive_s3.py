@@ -31,7 +31,7 @@ MODE = "COMPLIANCE"
 
 
 class S3Archive:
-    """An `Archive` in one bucket. Use a new instance for each verification: entries once read are kept."""
+    """An `Archive` in one bucket. Take a new instance for each verification: entries once read are kept."""
 
     def __init__(self, config: S3Config, *, clock: Clock | None = None) -> None:
         self._bucket = LockedBucket(config)
@@ -49,18 +49,18 @@ class S3Archive:
 
     def read(self, month: str, revision: int | None = None) -> dict[str, bytes]:
         """See `Archive.read`."""
-        entry = find_revision(self.list_revisions(), month, revision)
+        entry = self._find(month, revision)
         contents = {item.name: self._bucket.get(item.key, item.version_id) for item in entry.files}
         return {name: content for name, content in contents.items() if content is not None}
 
     def read_manifest(self, month: str, revision: int) -> bytes | None:
         """See `Archive.read_manifest`."""
-        item = find_revision(self.list_revisions(), month, revision).file(MANIFEST_NAME)
+        item = self._find(month, revision).file(MANIFEST_NAME)
         return self._bucket.get(item.key, item.version_id)
 
     def retention(self, month: str, revision: int | None = None) -> RetentionState:
         """See `Archive.retention`: of all files and the chain object, the weakest is the answer."""
-        entry = find_revision(self.list_revisions(), month, revision)
+        entry = self._find(month, revision)
         objects = [(item.key, item.version_id or "") for item in entry.files]
         objects += [(known.key, known.version_id) for known, item in self._read.items() if item is entry]
         states = [self._bucket.retention(key, version) for key, version in objects]
@@ -74,14 +74,12 @@ class S3Archive:
 
     def receipt(self, month: str, revision: int | None = None) -> Receipt:
         """See `Archive.receipt`."""
-        entry = find_revision(self.list_revisions(), month, revision)
+        entry = self._find(month, revision)
         for item in entry.files:
             self._compare(item)
         state = self.retention(entry.month, entry.revision)
         if state.mode != MODE or state.retain_until is None or state.retain_until < entry.retain_until_at:
-            raise EvidenceError(
-                f"archive : conservation relue insuffisante pour {entry.pdf.key} ({state.mode})"
-            )
+            raise EvidenceError(f"archive : conservation relue insuffisante pour {entry.pdf.key} ({state.mode})")
         return Receipt(
             month=entry.month,
             revision=entry.revision,
@@ -95,9 +93,7 @@ class S3Archive:
             chain_sha256=entry.manifest_sha256,
         )
 
-    def put_revision(
-        self, month: str, revision: int, files: Mapping[str, bytes], retain_until: datetime
-    ) -> Receipt:
+    def put_revision(self, month: str, revision: int, files: Mapping[str, bytes], retain_until: datetime) -> Receipt:
         """See `Archive.put_revision`. `retain_until` is cut to the second, which is what stores keep."""
         require_month(month)
         self._bucket.require_lock()
@@ -105,6 +101,7 @@ class S3Archive:
         entries = self.list_revisions()
         same = [item for item in entries if (item.month, item.revision) == (month, revision)]
         if same and same[0].manifest_sha256 == sha256(files.get(MANIFEST_NAME, b"")):
+            self._put_on_top(same[0])
             return self.receipt(month, revision)
         manifest = check_new(entries, month, revision, files)
         folder = f"revisions/{month}/r{revision}/{manifest.sha256[:16]}"
@@ -128,17 +125,24 @@ class S3Archive:
 
     def recover(self) -> tuple[str, ...]:
         """See `Archive.recover`: puts the archived PDF back on top of a version that nothing names."""
-        done: list[str] = []
         newest = {entry.month: entry for entry in self.list_revisions()}
-        for entry in newest.values():
-            if not self._is_current(entry):
-                content = self._bucket.get(entry.pdf.key, entry.pdf.version_id)
-                if content is None or sha256(content) != entry.pdf.sha256:
-                    raise EvidenceError(f"archive : {entry.pdf.key} : la version archivée n’est plus lisible")
-                tags = {"sha256": entry.pdf.sha256, "month": entry.month, "revision": str(entry.revision)}
-                self._bucket.put(entry.pdf.key, content, entry.retain_until_at, tags)
-                done.append(f"révision {entry.revision} de {entry.month} : remise en version courante")
-        return tuple(done)
+        return tuple(
+            f"révision {entry.revision} de {entry.month} : remise en version courante"
+            for entry in newest.values()
+            if self._put_on_top(entry)
+        )
+
+    def _put_on_top(self, entry: ChainEntry) -> bool:
+        """Store the archived PDF once more if something else lies at its key; whether that was needed."""
+        newest = find_revision(self.list_revisions(), entry.month, None)
+        if entry != newest or self._is_current(entry):
+            return False
+        content = self._bucket.get(entry.pdf.key, entry.pdf.version_id)
+        if content is None or sha256(content) != entry.pdf.sha256:
+            raise EvidenceError(f"archive : {entry.pdf.key} : la version archivée n’est plus lisible")
+        tags = {"sha256": entry.pdf.sha256, "month": entry.month, "revision": str(entry.revision)}
+        self._bucket.put(entry.pdf.key, content, entry.retain_until_at, tags)
+        return True
 
     def self_checks(self, month: str | None = None) -> tuple[Check, ...]:
         """See `Archive.self_checks`."""
@@ -155,6 +159,13 @@ class S3Archive:
             what = f"est la révision {entry.revision}" if ok else "n’est pas la révision archivée, relancez"
             checks.append(Check("Copie courante du mois", ok=ok, detail_fr=f"{entry.pdf.key} {what}"))
         return tuple(checks)
+
+    def _find(self, month: str, revision: int | None) -> ChainEntry:
+        """An entry already read is taken as it is: its version cannot change. Otherwise the index is asked."""
+        for entry in self._read.values():
+            if (entry.month, entry.revision) == (month, revision):
+                return entry
+        return find_revision(self.list_revisions(), month, revision)
 
     def _entry(self, position: int, version: Version) -> ChainEntry:
         if version.key != f"chain/{position:06d}.json":
@@ -233,15 +244,11 @@ class S3Archive:
             if version.is_delete_marker:
                 problems.append(f"{version.key[:100]} : marqueur de suppression")
             elif version.key.startswith("bias-report-") and version.key not in keys:
-                problems.append(
-                    f"{version.key[:100]} : sans manifeste (archivage interrompu ou dépôt étranger)"
-                )
+                problems.append(f"{version.key[:100]} : sans manifeste (archivage interrompu ou dépôt étranger)")
         loose = sum((item.key, item.version_id) not in named for item in found)
         detail = "toutes rattachées à un manifeste"
         if loose:
             detail = f"{loose} version(s) hors manifeste, sans effet (écriture interrompue ou dépôt étranger)"
         if problems:
             detail = " ; ".join(problems[:5])
-        return Check(
-            "Versions des objets", ok=not problems, detail_fr=detail, warning=bool(loose and not problems)
-        )
+        return Check("Versions des objets", ok=not problems, detail_fr=detail, warning=bool(loose and not problems))

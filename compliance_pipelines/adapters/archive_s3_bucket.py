@@ -189,12 +189,7 @@ class LockedBucket:
 
 def _client(config: S3Config, pool: type[urllib3.PoolManager]) -> Minio:
     parts = urlsplit(config.endpoint if "//" in config.endpoint else f"//{config.endpoint}")
-    if (
-        parts.scheme not in {"http", "https", ""}
-        or not parts.hostname
-        or parts.username
-        or parts.path.strip("/")
-    ):
+    if parts.scheme not in {"http", "https", ""} or not parts.hostname or parts.username or parts.path.strip("/"):
         raise ArchiveUnavailableError("archive : S3_ENDPOINT : attendu http(s)://hôte:port")
     secure = parts.scheme != "http"
     tls: dict[str, Any] = {"cert_reqs": "CERT_REQUIRED", "ca_certs": config.ca_file} if secure else {}

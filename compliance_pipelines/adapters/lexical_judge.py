@@ -33,6 +33,7 @@ class _File(DatedFile):
     independence: Phrases
     leading: Phrases
     weights: _Weights
+    unsupported_floor: Annotated[float, Field(ge=0, lt=1)]
     opening_chars: Annotated[int, Field(ge=20, le=5000)]
 
 
@@ -47,6 +48,7 @@ def lexical_rules(policy: Policy) -> LexicalRules:
         weight_echo=found.weights.echo,
         weight_unsupported=found.weights.unsupported,
         weight_independence=found.weights.independence,
+        unsupported_floor=found.unsupported_floor,
         opening_chars=found.opening_chars,
     )
 

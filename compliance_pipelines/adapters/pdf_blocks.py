@@ -14,14 +14,9 @@ from reportlab.platypus.flowables import CondPageBreak, Flowable, KeepTogether, 
 
 from compliance_pipelines.adapters import fonts
 from compliance_pipelines.adapters import pdf_style as style
-from compliance_pipelines.adapters.charts import (
-    PANEL_COLUMNS,
-    BarsDrawing,
-    Drawing,
-    IntervalDrawing,
-    MatrixDrawing,
-    PanelsDrawing,
-)
+from compliance_pipelines.adapters.charts import BarsDrawing, IntervalDrawing
+from compliance_pipelines.adapters.charts_base import Drawing
+from compliance_pipelines.adapters.charts_grids import PANEL_COLUMNS, MatrixDrawing, PanelsDrawing
 from compliance_pipelines.adapters.pdf_boxes import Box, TileRow
 from compliance_pipelines.adapters.pdf_grid import Grid, GridSpec, HeadCell
 from compliance_pipelines.adapters.pdf_tags import Node
@@ -46,16 +41,33 @@ from compliance_pipelines.core.report_tree import (
 )
 
 T = TypeVar("T")
+Chart = IntervalChart | PanelsChart | BarsChart | MatrixChart
 _ROWS_A_CHART = 28
-_PANELS_A_CHART = 9 * PANEL_COLUMNS
 _CELLS_A_CHART = 60
 
 
-def flowables(block: Block, parent: Node) -> list[Flowable]:  # noqa: PLR0911 - one return a kind of block
-    """Return what draws a block; its nodes are appended to `parent`."""
+def section_flowables(blocks: Sequence[Block], parent: Node) -> list[Flowable]:
+    """Return what draws the blocks of a section; a heading never stands alone at the foot of a page."""
+    out: list[Flowable] = []
+    heading: Para | None = None
+    for block in blocks:
+        if isinstance(block, Heading):
+            heading = Para(block.text, style.HEADING, parent.add("H3"))
+            continue
+        if isinstance(block, Chart):
+            out.extend(_chart(block, parent, heading))
+        else:
+            if heading is not None:
+                out.extend((CondPageBreak(110), heading))
+            out.extend(_words(block, parent))
+        heading = None
+    return out
+
+
+def _words(  # noqa: PLR0911 - one return a kind of block
+    block: Text | Bullets | Table | FactList | Tiles | Callout | VerdictBox, parent: Node
+) -> list[Flowable]:
     match block:
-        case Heading():
-            return [CondPageBreak(86), Para(block.text, style.HEADING, parent.add("H3"))]
         case Text():
             return [_text(block, parent)]
         case Bullets():
@@ -70,8 +82,6 @@ def flowables(block: Block, parent: Node) -> list[Flowable]:  # noqa: PLR0911 - 
             return [_callout(block, parent)]
         case VerdictBox():
             return [_verdict(block, parent)]
-        case _:
-            return _chart(block, parent)
 
 
 def _text(block: Text, parent: Node) -> Para:
@@ -101,24 +111,17 @@ def _table(block: Table, parent: Node) -> list[Flowable]:
     table = parent.add("Table")
     caption = table.add("Caption")
     head = table.add("THead").add("TR")
-    header = tuple(
-        HeadCell(column.title, column.align, head.add("TH", scope="Column")) for column in block.columns
-    )
+    header = tuple(HeadCell(column.title, column.align, head.add("TH", scope="Column")) for column in block.columns)
     body = table.add("TBody")
     rows = []
     for cells in block.rows:
         line = body.add("TR")
         rows.append(
-            [
-                _cell(cell, column.align, line.add("TD"))
-                for cell, column in zip(cells, block.columns, strict=True)
-            ]
+            [_cell(cell, column.align, line.add("TD")) for cell, column in zip(cells, block.columns, strict=True)]
         )
-    grid = Grid(GridSpec(widths, header, block.caption, caption), rows)
-    if not block.note:
-        return [CondPageBreak(70), grid]
-    grid.spaceAfter = 1
-    return [CondPageBreak(70), grid, Para(block.note, style.NOTE, parent.add("P"))]
+    note = parent.add("P") if block.note else None
+    spec = GridSpec(widths, header, block.caption, caption, note=block.note, note_node=note)
+    return [CondPageBreak(70), Grid(spec, rows)]
 
 
 def _cell(cell: Cell, align: Align, node: Node) -> Para:
@@ -160,27 +163,27 @@ def _verdict(block: VerdictBox, parent: Node) -> Box:
     return Box([word, reason], color, weight=4.0)
 
 
-def _chart(block: IntervalChart | PanelsChart | BarsChart | MatrixChart, parent: Node) -> list[Flowable]:
+def _chart(block: Chart, parent: Node, heading: Para | None) -> list[Flowable]:
     title = Para(block.title, style.CAPTION, parent.add("P"))
     text = Para(block.description, style.DESCRIPTION, parent.add("P"))
     drawings = _drawings(block, parent)
-    return [KeepTogether([title, text, drawings[0]]), *drawings[1:]]
+    above = [heading] if heading is not None else []
+    return [KeepTogether([*above, title, text, drawings[0]]), *drawings[1:]]
 
 
-def _drawings(block: IntervalChart | PanelsChart | BarsChart | MatrixChart, parent: Node) -> list[Drawing]:
-    def node() -> Node:
-        return parent.add("Figure", alt=f"{block.title}. {block.description}")
-
+def _drawings(block: Chart, parent: Node) -> list[Drawing]:
+    # One figure of the structure, however many parts it is drawn in.
+    node = parent.add("Figure", alt=f"{block.title}. {block.description}")
     match block:
         case IntervalChart():
-            return [IntervalDrawing(block, part, node()) for part in _parts(block.rows, _ROWS_A_CHART)]
+            return [IntervalDrawing(block, part, node) for part in _parts(block.rows, _ROWS_A_CHART)]
         case BarsChart():
-            return [BarsDrawing(block, part, node()) for part in _parts(block.rows, _ROWS_A_CHART)]
+            return [BarsDrawing(block, part, node) for part in _parts(block.rows, _ROWS_A_CHART)]
         case PanelsChart():
-            return [PanelsDrawing(block, part, node()) for part in _parts(block.panels, _PANELS_A_CHART)]
+            return [PanelsDrawing(block, part, node) for part in _parts(block.panels, PANEL_COLUMNS)]
         case MatrixChart():
             cells = _parts(block.cells, _CELLS_A_CHART)
-            return [MatrixDrawing(replace(block, cells=tuple(part)), node()) for part in cells]
+            return [MatrixDrawing(replace(block, cells=tuple(part)), node) for part in cells]
 
 
 def _parts(items: Sequence[T], size: int) -> list[Sequence[T]]:

@@ -1,6 +1,7 @@
 """Tables: ruled grids of paragraphs that break between rows and repeat their header.
 
-The caption stands above the first part; on the next pages it comes back with "(suite)", an artifact like the
+The caption stands above the first part, the note under the last row, never alone on a page; on the next
+pages the caption comes back with "(suite)", an artifact like the
 repeated header, so that a reader of the structure meets them once. Used for tables and for name-value lists.
 """
 
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 
 from reportlab.platypus.flowables import Flowable
 
-from compliance_pipelines.adapters.pdf_style import ACCENT, CAPTION, HEAD_CELL, RULE
+from compliance_pipelines.adapters.pdf_style import ACCENT, CAPTION, HEAD_CELL, NOTE, RULE
 from compliance_pipelines.adapters.pdf_tags import Node, TaggedCanvas
 from compliance_pipelines.adapters.pdf_text import Para
 from compliance_pipelines.core.report_tree import Align
@@ -36,6 +37,8 @@ class GridSpec:
     header: tuple[HeadCell, ...] = ()
     caption: str | None = None
     caption_node: Node | None = None
+    note: str | None = None
+    note_node: Node | None = None
     ruled: bool = True
     pad_y: float = 2.9
 
@@ -43,7 +46,14 @@ class GridSpec:
 class Grid(Flowable):
     """One table, or the part of it that stands on one page."""
 
-    def __init__(self, spec: GridSpec, rows: Sequence[Sequence[Para]], *, continued: bool = False) -> None:
+    def __init__(
+        self,
+        spec: GridSpec,
+        rows: Sequence[Sequence[Para]],
+        *,
+        continued: bool = False,
+        complete: bool = True,
+    ) -> None:
         super().__init__()
         self.spec = spec
         self.rows = [list(row) for row in rows]
@@ -51,9 +61,10 @@ class Grid(Flowable):
         self.spaceBefore, self.spaceAfter = 2.0, 7.0
         self._caption = self._make_caption()
         self._header = [
-            Para(cell.text, HEAD_CELL, None if continued else cell.node, align=cell.align)
-            for cell in spec.header
+            Para(cell.text, HEAD_CELL, None if continued else cell.node, align=cell.align) for cell in spec.header
         ]
+        self._note = Para(spec.note, NOTE, spec.note_node) if spec.note and complete else None
+        self.complete = complete
         self._heights: list[float] = []
         self._head_height = 0.0
 
@@ -71,7 +82,8 @@ class Grid(Flowable):
             head += self._caption.wrap(self.width, 0)[1] + CAPTION.after
         self._head_height = head
         self._heights = [self._measure(row) for row in self.rows]
-        self.height = head + sum(self._heights)
+        foot = NOTE.before + self._note.wrap(self.width, 0)[1] if self._note else 0.0
+        self.height = head + sum(self._heights) + foot
         return self.width, self.height
 
     def _measure(self, cells: Sequence[Para]) -> float:
@@ -92,8 +104,13 @@ class Grid(Flowable):
             count -= 1
         if count < min(2, len(self.rows)):
             return []
-        first = Grid(self.spec, self.rows[:count], continued=self.continued)
-        rest = Grid(self.spec, self.rows[count:], continued=True)
+        # Where all rows fit but the note does not, the last two go with it.
+        if count == len(self.rows):
+            count -= min(2, count - 1)
+        if count < 1:
+            return []
+        first = Grid(self.spec, self.rows[:count], continued=self.continued, complete=False)
+        rest = Grid(self.spec, self.rows[count:], continued=True, complete=self.complete)
         first.spaceAfter = 0
         return [first, rest]
 
@@ -115,6 +132,8 @@ class Grid(Flowable):
             if self.spec.ruled:
                 last = index == len(self.rows) - 1
                 self._rule(canvas, y, 0.6 if last else 0.35, ACCENT if last else RULE)
+        if self._note:
+            self._note.drawOn(canvas, 0, y - NOTE.before - self._note.height)
 
     def _rule(self, canvas: TaggedCanvas, y: float, weight: float, color: object) -> None:
         with canvas.tagged(None):

@@ -15,7 +15,7 @@ from reportlab.platypus.flowables import CondPageBreak, Flowable, PageBreak
 
 from compliance_pipelines.adapters import fonts
 from compliance_pipelines.adapters import pdf_style as style
-from compliance_pipelines.adapters.pdf_blocks import flowables
+from compliance_pipelines.adapters.pdf_blocks import section_flowables
 from compliance_pipelines.adapters.pdf_tags import Node, TaggedCanvas
 from compliance_pipelines.adapters.pdf_text import Para
 from compliance_pipelines.core.report_format import instant_fr, typeset
@@ -138,8 +138,7 @@ def _build(report: Report, known: Pages, *, only_first: bool = False) -> Drawn:
         if section.number > 1:
             story.append(CondPageBreak(130))
         story.append(SectionTitle(section, part.add("H2"), found))
-        for block in section.blocks:
-            story.extend(flowables(block, part))
+        story.extend(section_flowables(section.blocks, part))
         if section.number == 1 and not only_first:
             story.append(CondPageBreak(110))
             story.append(Para("Sommaire", style.HEADING, part.add("H3")))
@@ -159,7 +158,8 @@ def _masthead(report: Report, root: Node) -> list[Flowable]:
         Para(report.title, style.TITLE, head.add("H1")),
         Para(f"{month[:1].upper()}{month[1:]} – {report.subtitle}", style.SUBTITLE, head.add("P")),
         Para(
-            f"{report.revision_label} ; généré pour le {instant_fr(report.created)} ; "
+            f"{report.revision_label[:1].upper()}{report.revision_label[1:]} ; généré pour le "
+            f"{instant_fr(report.created)} ; "
             f"{'signature électronique prévue' if report.signed else 'non signé'}",
             style.SUBTITLE,
             head.add("P"),

@@ -44,9 +44,7 @@ def draw_mark(canvas: Canvas, mark: Mark, x: float, y: float, radius: float) -> 
     canvas.restoreState()
 
 
-def _polyline(
-    canvas: Canvas, radius: float, x: float, y: float, points: tuple[tuple[float, float], ...]
-) -> None:
+def _polyline(canvas: Canvas, radius: float, x: float, y: float, points: tuple[tuple[float, float], ...]) -> None:
     canvas.setStrokeColor(WHITE)
     canvas.setLineWidth(radius * 0.3)
     path = canvas.beginPath()

@@ -40,9 +40,7 @@ class TaggedCanvas(Canvas):
     def __init__(self, *args: object, **kwargs: object) -> None:
         fonts.register()
         # Without a first font of ours the page would name Helvetica, which nothing embeds.
-        kwargs.update(
-            initialFontName=fonts.REGULAR, initialFontSize=8, invariant=1, pageCompression=1, lang="fr-FR"
-        )
+        kwargs.update(initialFontName=fonts.REGULAR, initialFontSize=8, invariant=1, pageCompression=1, lang="fr-FR")
         super().__init__(*args, **kwargs)
         self._next_mcid = 0
         self._page_index = 0

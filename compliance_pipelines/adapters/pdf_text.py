@@ -26,7 +26,7 @@ _MARK_GAP = 1.35  # room for a mark, in type sizes
 class Para(Flowable):
     """One paragraph of runs in one style. `node` None draws an artifact."""
 
-    def __init__(  # noqa: PLR0913 - what is set, how, and to which node it belongs
+    def __init__(
         self,
         runs: Sequence[Run] | str,
         style: TextStyle,

@@ -49,6 +49,9 @@ def finish(data: bytes, metadata: Metadata, root: Node, attachments: Mapping[str
         _attach(pdf, attachments, metadata.created)
         write_structure(pdf, root)
         _describe(pdf, metadata)
+        # reportlab's own identifier follows SOURCE_DATE_EPOCH; pikepdf makes one from the content alone.
+        if "/ID" in pdf.trailer:
+            del pdf.trailer["/ID"]
         buffer = io.BytesIO()
         pdf.save(
             buffer,

@@ -13,6 +13,7 @@ import io
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,9 +68,7 @@ def sign(pdf: bytes, config: SigningConfig | None) -> bytes | None:
         try:
             output = signer.sign_pdf(IncrementalPdfFileWriter(io.BytesIO(pdf + b"\n")))
         except (TimestampRequestError, OSError) as error:
-            raise SigningError(
-                "signature : le service d’horodatage (REPORT_TSA_URL) ne répond pas"
-            ) from error
+            raise SigningError("signature : le service d’horodatage (REPORT_TSA_URL) ne répond pas") from error
         except Exception as error:  # noqa: BLE001 - a parser of certificates and PDF: any of its errors is this one
             raise SigningError(f"signature : échec de la signature du PDF ({type(error).__name__})") from None
     return output.getvalue()
@@ -104,21 +103,19 @@ def _facts(found: EmbeddedPdfSignature, anchors: Sequence[Certificate]) -> Signa
     from pyhanko.sign.validation import SignatureCoverageLevel, validate_pdf_signature
     from pyhanko_certvalidator import ValidationContext
 
-    context = ValidationContext(
-        trust_roots=list(anchors), moment=found.self_reported_timestamp, allow_fetching=False
-    )
-    status = validate_pdf_signature(found, signer_validation_context=context)
-    intact = bool(status.intact and status.valid)
+    context = ValidationContext(trust_roots=list(anchors), moment=found.self_reported_timestamp, allow_fetching=False)
+    status = validate_pdf_signature(found, context, ts_validation_context=context)
+    stamp = status.timestamp_validity
+    intact = bool(status.intact and status.valid and (stamp is None or (stamp.intact and stamp.valid)))
     covers = status.coverage == SignatureCoverageLevel.ENTIRE_FILE
-    trusted = bool(status.trusted) if anchors else None
+    trusted = bool(status.trusted and (stamp is None or stamp.trusted)) if anchors else None
     words = {True: "certificat reconnu", False: "certificat non reconnu", None: "autorité non vérifiée"}
-    moment = found.self_reported_timestamp
-    when = f", le {moment:%d/%m/%Y à %H:%M %Z}".rstrip() if moment else ""
+    moment = stamp.timestamp if stamp else found.self_reported_timestamp
+    source = "horodatée" if stamp else "datée par le signataire"
+    when = f", {source} du {moment.astimezone(UTC):%d/%m/%Y à %H:%M} UTC" if moment else ""
     state = "intègre" if intact else "rompue"
     scope = "tout le fichier" if covers else "une partie du fichier"
-    return SignatureFacts(
-        intact, covers, trusted, f"signature {state}, couvre {scope}, {words[trusted]}{when}"
-    )
+    return SignatureFacts(intact, covers, trusted, f"signature {state}, couvre {scope}, {words[trusted]}{when}")
 
 
 def _load_signer(config: SigningConfig) -> SimpleSigner:
@@ -129,9 +126,7 @@ def _load_signer(config: SigningConfig) -> SimpleSigner:
     except OSError:
         raise SigningError("signature : REPORT_SIGNING_P12 : attendu un fichier PKCS#12 lisible") from None
     try:
-        return SimpleSigner.load_pkcs12_data(
-            content, other_certs=[], passphrase=config.password.encode("utf-8")
-        )
+        return SimpleSigner.load_pkcs12_data(content, other_certs=[], passphrase=config.password.encode("utf-8"))
     except Exception:  # noqa: BLE001 - the library raises what its parsers raise; none may show the password
         raise SigningError(
             "signature : REPORT_SIGNING_P12 : certificat illisible ou REPORT_SIGNING_PASSWORD erroné"

@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-
+from pandas.util import hash_pandas_object
 
 _COUNTS = b"compliance.counts"
 
@@ -61,7 +61,7 @@ class TableStore:
             arrow = pq.read_table(path)
             table = arrow.to_pandas(types_mapper=_pandas_type)
             table.attrs["counts"] = json.loads((arrow.schema.metadata or {}).get(_COUNTS, b"{}"))
-            return table
+            return table  # noqa: TRY300  the whole block is the attempt
         except FileNotFoundError:
             raise StoreError(f"{'/'.join(key)} : la partition {partition} n'a pas encore été calculée") from None
         except (OSError, pa.ArrowException) as damaged:
@@ -85,7 +85,7 @@ class TableStore:
         whole, names, rows = hashlib.sha256(), [], 0
         for partition, table in self.read_many(key, partitions):
             plain = table.drop(columns=[c for c in table.columns if table[c].dtype == object])
-            values = hashlib.sha256(pd.util.hash_pandas_object(plain, index=False).to_numpy().tobytes())
+            values = hashlib.sha256(hash_pandas_object(plain, index=False).to_numpy().tobytes())
             values.update(json.dumps([list(table.columns), table.attrs["counts"]], sort_keys=True).encode())
             whole.update(f"{partition} {values.hexdigest()}\n".encode())
             names.append(partition)
@@ -93,5 +93,5 @@ class TableStore:
         return tuple(names), rows, whole.hexdigest()
 
 
-def _pandas_type(kind: pa.DataType) -> object | None:
+def _pandas_type(kind: pa.DataType) -> pd.StringDtype | None:
     return pd.StringDtype() if pa.types.is_string(kind) or pa.types.is_large_string(kind) else None

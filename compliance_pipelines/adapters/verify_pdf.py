@@ -7,8 +7,10 @@ EvidenceError.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import logging
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 from compliance_pipelines.core.evidence import EvidenceError
@@ -22,14 +24,21 @@ MAX_EMBEDDED = 50
 
 
 def read_pdf(content: bytes) -> PdfFacts:
-    """Number of pages, text of each page and embedded files; EvidenceError when the PDF cannot be read."""
+    """Number of pages, text of each page (read as it is asked for) and embedded files; else EvidenceError."""
     from pypdf import PdfReader
 
+    with _one_line():
+        return _facts(PdfReader(io.BytesIO(content), strict=False))
+
+
+@contextlib.contextmanager
+def _one_line() -> Generator[None]:
+    """Any error of the parser is one French line; its log, which repeats bytes of the file, stays quiet."""
     log = logging.getLogger("pypdf")
     level = log.level
-    log.setLevel(logging.CRITICAL + 1)  # its warnings repeat bytes of the file
+    log.setLevel(logging.CRITICAL + 1)
     try:
-        return _facts(PdfReader(io.BytesIO(content), strict=False))
+        yield
     except EvidenceError:
         raise
     except Exception as error:  # noqa: BLE001 - see the module's first lines
@@ -42,17 +51,25 @@ def _facts(reader: PdfReader) -> PdfFacts:
     pages = len(reader.pages)
     if pages > MAX_PAGES:
         raise EvidenceError(f"PDF : attendu au plus {MAX_PAGES} pages")
-    texts = tuple(page.extract_text() for page in reader.pages)
     embedded: dict[str, bytes] = {}
     for attachment in reader.attachment_list:
         if len(embedded) >= MAX_EMBEDDED or attachment.name in embedded:
             raise EvidenceError(f"PDF : attendu au plus {MAX_EMBEDDED} pièces de noms distincts")
         embedded[attachment.name] = bytes(attachment.content)
-    return PdfFacts(pages, texts, embedded)
+    return PdfFacts(pages, _texts(reader), embedded)
+
+
+def _texts(reader: PdfReader) -> Iterator[str]:
+    """One page at a time: whoever has seen enough does not pay for the rest."""
+    for page in reader.pages:
+        with _one_line():
+            text = page.extract_text()
+        yield text
 
 
 def page_count(content: bytes) -> int:
     """How many pages a PDF has."""
     from pypdf import PdfReader
 
-    return len(PdfReader(io.BytesIO(content)).pages)
+    with _one_line():
+        return len(PdfReader(io.BytesIO(content)).pages)

@@ -47,7 +47,7 @@ def gather(
 
     clusters: conversation of each trace id; traces without one are conversations of their own.
     """
-    groups = {key: part for key, part in judgements.groupby(["department", "metric"], sort=False, observed=True)}
+    groups = dict(iter(judgements.groupby(["department", "metric"], sort=False, observed=True)))
     empty = judgements.iloc[:0]
     return [
         _one(
@@ -130,7 +130,7 @@ def _interval(
     if not len(values):
         return None
     if metric in BINARY_METRICS:
-        return statistics.wilson(int(round(values.sum())), len(values))
+        return statistics.wilson(round(float(values.sum())), len(values))
     conversations = [clusters.get(trace_id) or trace_id for trace_id in kept["trace_id"]]
     codes, _ = pd.factorize(np.asarray(conversations, dtype=object))
     return statistics.mean_interval(

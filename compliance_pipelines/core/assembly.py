@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from compliance_pipelines.core.langfuse_rows import Observation, as_mapping
+from compliance_pipelines.core.langfuse_rows import Observation, as_mapping, clean_text
 from compliance_pipelines.core.records import Trace
 
 FLAG_EVENT = "protected-attr-comparison-detected"
@@ -42,13 +42,11 @@ def assemble(rows: Iterable[Observation], resolve: Resolver, hmac_key: bytes, so
         calls = [row for row in ordered if row.kind == "TRACE" and _carries_exchange(row)]
     if not calls:
         return []
-    retrieved = tuple(
-        text for row in ordered if row.kind == "RETRIEVER" for text in document_texts(row.output)
-    )[:_MAX_CONTEXTS]
-    events = {row.name for row in ordered if row.kind == "EVENT" or row.name in (FLAG_EVENT, BLOCK_EVENT)}
-    return [
-        _exchange(call, k, retrieved, events, resolve, hmac_key, source) for k, call in enumerate(calls)
+    retrieved = tuple(text for row in ordered if row.kind == "RETRIEVER" for text in document_texts(row.output))[
+        :_MAX_CONTEXTS
     ]
+    events = {row.name for row in ordered if row.kind == "EVENT" or row.name in (FLAG_EVENT, BLOCK_EVENT)}
+    return [_exchange(call, k, retrieved, events, resolve, hmac_key, source) for k, call in enumerate(calls)]
 
 
 def _calls(generations: list[Observation]) -> list[Observation]:
@@ -80,8 +78,9 @@ def _exchange(
     caller = as_mapping(metadata.get("requester_metadata"))
     prompt = read_prompt(call.input, call.model_parameters)
     failed = call.level == "ERROR"
-    contexts = (
-        tuple(document_texts(caller.get("contexts") or metadata.get("contexts")))[:_MAX_CONTEXTS]
+    contexts = tuple(
+        clean_text(text) or ""
+        for text in tuple(document_texts(caller.get("contexts") or metadata.get("contexts")))[:_MAX_CONTEXTS]
         or retrieved
         or prompt.contexts
     )
@@ -96,7 +95,8 @@ def _exchange(
     delivered = _text(metadata.get("compliance_delivered"))
     if failed:
         delivered = "blocked" if BLOCK_EVENT in events else "error"
-    answer = None if failed else answer_text(call.output)
+    # JSON within JSON may still hold lone surrogates
+    answer = None if failed else clean_text(answer_text(call.output))
     return Trace(
         trace_id=call.trace_id if position == 0 else f"{call.trace_id}/{call.row_id}",
         observed_at=call.started_at,
@@ -105,8 +105,8 @@ def _exchange(
         department=department,
         department_source=department_source,
         model=call.model,
-        alias=_text(metadata.get("model_group")) or _text(as_mapping(metadata.get("hidden_params")).get("model_group")),
-        question=prompt.question,
+        alias=_alias(metadata),
+        question=clean_text(prompt.question),
         answer=answer,
         contexts=contexts,
         retrieval_score=_score(caller.get("retrieval_score", metadata.get("retrieval_score"))),
@@ -222,6 +222,12 @@ def digest(call: Observation, contexts: Sequence[str]) -> str:
     return hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()
 
 
+def _alias(metadata: Mapping[str, Any]) -> str | None:
+    hidden = as_mapping(metadata.get("hidden_params"))
+    headers = as_mapping(hidden.get("additional_headers"))
+    return _text(metadata.get("model_group")) or _text(headers.get("x-litellm-model-group"))
+
+
 def _messages(raw: str | None) -> list[Mapping[str, Any]] | None:
     if not raw or raw[0] not in "{[":
         return None
@@ -240,12 +246,14 @@ def _content(message: Mapping[str, Any]) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        return "\n".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
+        return "\n".join(
+            part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)
+        )
     return ""
 
 
 def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
+    return clean_text(value[:500]) if isinstance(value, str) and value else None
 
 
 def _score(value: Any) -> float | None:

@@ -165,11 +165,7 @@ def decide(
     ):
         kind = DecisionKind.IDENTICAL
         return Decision(kind, month, last.revision, last.chain_index, last.previous, False, last)
-    link = (
-        None
-        if head is None
-        else Previous(month=head.month, revision=head.revision, manifest_sha256=head.sha256)
-    )
+    link = None if head is None else Previous(month=head.month, revision=head.revision, manifest_sha256=head.sha256)
     index = 0 if head is None else head.chain_index + 1
     if last is None:
         return Decision(DecisionKind.FIRST, month, 1, index, link, False, None)

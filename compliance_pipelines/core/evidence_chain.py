@@ -146,9 +146,7 @@ def broken_links(entries: Sequence[ChainEntry]) -> tuple[str, ...]:
     return tuple(problems)
 
 
-def check_new(
-    entries: Sequence[ChainEntry], month: str, revision: int, files: Mapping[str, bytes]
-) -> Manifest:
+def check_new(entries: Sequence[ChainEntry], month: str, revision: int, files: Mapping[str, bytes]) -> Manifest:
     """Check what is about to be archived against the archive's present end; returns its manifest.
 
     EvidenceError when `files` are not exactly what the manifest announces, or when the manifest was made
@@ -163,14 +161,10 @@ def check_new(
     if found != manifest.expected_files:
         raise EvidenceError("archive : attendu exactement les fichiers annoncés par le manifeste")
     if any(item.month == month and item.revision >= revision for item in entries):
-        raise ArchiveConflictError(
-            f"archive : la révision {revision} de {month} existe déjà, relancez la construction"
-        )
+        raise ArchiveConflictError(f"archive : la révision {revision} de {month} existe déjà, relancez la construction")
     link = entries[-1].as_previous if entries else None
     if manifest.previous != link or manifest.chain_index != len(entries):
-        raise ArchiveConflictError(
-            "archive : une autre version a été archivée entre-temps, relancez la construction"
-        )
+        raise ArchiveConflictError("archive : une autre version a été archivée entre-temps, relancez la construction")
     expected = 1 + sum(item.month == month for item in entries)
     if revision != expected:
         raise EvidenceError(f"archive : attendu la révision {expected} pour {month}")
@@ -188,9 +182,7 @@ def read_chain(content: bytes) -> tuple[ChainEntry, ...]:
     if not content.endswith(b"\n"):
         raise EvidenceError("index : attendu une fin de ligne après la dernière entrée")
     lines = content[:-1].split(b"\n")
-    return tuple(
-        read_entry(line + b"\n", f"index, ligne {number}") for number, line in enumerate(lines, start=1)
-    )
+    return tuple(read_entry(line + b"\n", f"index, ligne {number}") for number, line in enumerate(lines, start=1))
 
 
 def find_revision(entries: Sequence[ChainEntry], month: str, revision: int | None) -> ChainEntry:

@@ -1,6 +1,6 @@
-"""From a day's traces and scores to judgements: one per trace and metric, each with a status and a reason.
+"""From a day's traces and scores to judgements: one a trace and metric, with status and reason.
 
-Unscored is not zero: a trace that a metric cannot judge says why. Layers and sampling come from the policy of the month.
+Unscored is not zero: a trace that a metric cannot judge says why. Layers and sampling are policy.
 The metrics here need no model: lexical neutrality, citations, figure grounding, human oversight.
 """
 

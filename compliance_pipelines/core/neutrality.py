@@ -20,10 +20,13 @@ MAX_CHARS = 60_000
 _WORD = re.compile(r"[a-z0-9]{2,40}")
 _STEM = 6
 _STOP = frozenset(
-    "le la les un une des de du au aux et ou ni mais donc or car en dans par pour sur sous avec sans chez vers est sont "
-    "etait ete etre avoir ont a as ai il elle ils elles on nous vous je tu ce cet cette ces son sa ses leur leurs mon ma "
-    "mes votre vos notre nos qui que quoi dont ou ne pas plus moins tres bien se si y en lui cela ca comme tout tous toute "
-    "toutes quel quelle quels quelles peut peuvent doit doivent fait faire bonjour merci svp alors aussi meme".split()
+    """
+    le la les un une des de du au aux et ou ni mais donc or car en dans par pour sur sous avec sans chez
+    vers est sont etait ete etre avoir ont a as ai il elle ils elles on nous vous je tu ce cet cette ces
+    son sa ses leur leurs mon ma mes votre vos notre nos qui que quoi dont ou ne pas plus moins tres
+    bien se si y en lui cela ca comme tout tous toute toutes quel quelle quels quelles peut peuvent doit
+    doivent fait faire bonjour merci svp alors aussi meme
+    """.split()  # noqa: SIM905  a paragraph reads better than seventy quoted words
 )
 
 
@@ -38,6 +41,7 @@ class LexicalRules:
     weight_echo: float
     weight_unsupported: float
     weight_independence: float
+    unsupported_floor: float
     opening_chars: int
 
     @cached_property
@@ -78,13 +82,15 @@ def evaluate(question: str, answer: str, contexts: Sequence[str], rules: Lexical
     opening = said[: rules.opening_chars]
     agreement = rules.agreement_pattern.search(opening) is not None
     independence = min(2, len(rules.independence_pattern.findall(said[:8000])))
-    echo = len(premise & answer_stems) / len(premise) if premise else 0.0
+    # a neutral question offers no premise to echo
+    leading = rules.leading_pattern.search(asked) is not None
+    echo = len(premise & answer_stems) / len(premise) if leading and premise else 0.0
     own = answer_stems - held
     unsupported = len(own) / len(answer_stems) if answer_stems else 0.0
     doubt = (
         rules.weight_agreement * agreement
         + rules.weight_echo * echo
-        + rules.weight_unsupported * unsupported
+        + rules.weight_unsupported * max(0.0, unsupported - rules.unsupported_floor) / (1 - rules.unsupported_floor)
         - rules.weight_independence * independence / 2
     )
     score = round(min(1.0, max(0.0, 1.0 - doubt)), 6)

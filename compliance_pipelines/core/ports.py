@@ -67,9 +67,7 @@ class Check:
 class Archive(Protocol):
     """An append-only store of report revisions. Every method may raise ArchiveUnavailableError."""
 
-    def put_revision(
-        self, month: str, revision: int, files: Mapping[str, bytes], retain_until: datetime
-    ) -> Receipt:
+    def put_revision(self, month: str, revision: int, files: Mapping[str, bytes], retain_until: datetime) -> Receipt:
         """Store all `files` (the PDF, its attachments, manifest.json) at once or not at all, read them back.
 
         The same revision with the same bytes again gives its receipt again. ArchiveConflictError when

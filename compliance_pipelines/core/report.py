@@ -18,12 +18,15 @@ from collections.abc import Iterator
 
 from compliance_pipelines.core import report_format as fmt
 from compliance_pipelines.core.records import Aggregate, Verdict
+from compliance_pipelines.core.report_citations import citation_section
 from compliance_pipelines.core.report_context import LEXICAL, Context
+from compliance_pipelines.core.report_coverage import coverage_blocks
+from compliance_pipelines.core.report_declaration import declaration_section
 from compliance_pipelines.core.report_events import actions_section, events_section
 from compliance_pipelines.core.report_inputs import ReportInputError, ReportInputs
-from compliance_pipelines.core.report_measures import citation_section, neutrality_section
-from compliance_pipelines.core.report_method import declaration_section, method_section
-from compliance_pipelines.core.report_oversight import coverage_blocks, oversight_section
+from compliance_pipelines.core.report_method import method_section
+from compliance_pipelines.core.report_neutrality import neutrality_section
+from compliance_pipelines.core.report_oversight import oversight_section
 from compliance_pipelines.core.report_probes import counterfactual_section, sycophancy_section
 from compliance_pipelines.core.report_suppress import build_mask
 from compliance_pipelines.core.report_tree import Figure, Report, Section
@@ -78,6 +81,17 @@ def build_report(inputs: ReportInputs) -> Report:
         synthetic=inputs.synthetic,
         lexical=LEXICAL in context.neutrality_metrics,
         figures=tuple(figure for _, figures in built for figure in figures),
+        labels=_labels(context),
+    )
+
+
+def _labels(context: Context) -> tuple[tuple[str, str], ...]:
+    # Only names that any font of the report can print: a reader of the file compares them with the pages.
+    names = {row.department: fmt.typeset(context.label(row.department)) for row in context.inputs.aggregates}
+    return tuple(
+        (fmt.clean(department, 64), name)
+        for department, name in sorted(names.items())
+        if all(char < "\u0250" or "\u2000" <= char <= "\u206f" for char in name)
     )
 
 
@@ -109,6 +123,7 @@ def _figures_json(report: Report) -> bytes:
         "code_version": report.code_version,
         "synthetic": report.synthetic,
         "verdict": report.verdict.value,
+        "labels": dict(report.labels),
         "figures": [
             {
                 "section": item.section,

@@ -45,9 +45,7 @@ def build(
     decision = evidence.decide(archived, facts.month, inputs.digest)
     rendered = _rendered(facts, inputs, decision, render, sign, pages)
     if decision.kind is DecisionKind.IDENTICAL:
-        decision = evidence.decide(
-            archived, facts.month, inputs.digest, evidence.sha256(rendered.pdf_unsigned)
-        )
+        decision = evidence.decide(archived, facts.month, inputs.digest, evidence.sha256(rendered.pdf_unsigned))
         if decision.kind is DecisionKind.IDENTICAL and decision.archived is not None:
             return Built(decision, decision.archived, rendered.files(decision.archived))
         rendered = _rendered(facts, inputs, decision, render, sign, pages)

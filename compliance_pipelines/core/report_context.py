@@ -13,7 +13,7 @@ from compliance_pipelines.core import report_format as fmt
 from compliance_pipelines.core.records import Aggregate, Verdict
 from compliance_pipelines.core.report_inputs import DepartmentFacts, ReportInputs
 from compliance_pipelines.core.report_suppress import Mask
-from compliance_pipelines.core.report_tree import VERDICT_MARKS, Cell, Figure, IntervalRow
+from compliance_pipelines.core.report_tree import VERDICT_MARKS, Cell, Figure, IntervalRow, LegendKey
 
 JUDGE = "judge_neutrality"
 LEXICAL = "lexical_neutrality"
@@ -112,9 +112,7 @@ def interval(low: float | None, high: float | None, *, as_percent: bool = False)
     return f"{fmt.decimal(low)}{fmt.NBSP}–{fmt.NBSP}{fmt.decimal(high)}"
 
 
-def interval_row(
-    context: Context, row: Aggregate, *, as_percent: bool, second: float | None = None
-) -> IntervalRow:
+def interval_row(context: Context, row: Aggregate, *, as_percent: bool, second: float | None = None) -> IntervalRow:
     """Turn one published row into a line of an interval chart; its base stands in the note."""
     value = fmt.against(row.mean, row.threshold, 1 if as_percent else 2, as_percent=as_percent)
     return IntervalRow(
@@ -163,3 +161,16 @@ def aggregate_figures(context: Context, section: int, row: Aggregate) -> tuple[F
         ),
         Figure(section, department, row.metric, "verdict", row.verdict.value),
     )
+
+
+def interval_legend(*, mean: str, minimum: bool, second: bool) -> tuple[tuple[LegendKey, str], ...]:
+    """Return the entries of an interval chart's legend, only what is drawn."""
+    entries: list[tuple[LegendKey, str]] = [
+        ("mean", f"{mean} (forme : statut)"),
+        ("interval", "Intervalle à 95 %"),
+    ]
+    if minimum:
+        entries.append(("minimum", "Minimum"))
+    if second:
+        entries.append(("second", "Repère seul"))
+    return (*entries, ("threshold", "Seuil"))

@@ -105,9 +105,7 @@ def events_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
             )
         )
     else:
-        blocks.append(
-            Text("Aucun changement de modèle, d’invite, de juge, de seuil ou de paires n’a été enregistré.")
-        )
+        blocks.append(Text("Aucun changement de modèle, d’invite, de juge, de seuil ou de paires n’a été enregistré."))
     figures = (
         Figure(7, "toutes", "alerts", "count", len(alerts)),
         Figure(7, "toutes", "missing_nights", "count", len(nights)),
@@ -150,8 +148,7 @@ def actions_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
     covered = {action.department for action in actions}
     open_findings = sorted(
         {
-            f"{context.label(row.department)} : "
-            f"{METRIC_LABELS.get(row.metric, fmt.clean(row.metric, 40)).lower()}"
+            f"{context.label(row.department)} : {METRIC_LABELS.get(row.metric, fmt.clean(row.metric, 40)).lower()}"
             for row in context.inputs.aggregates
             if row.verdict is Verdict.NON_CONFORME and None not in covered and row.department not in covered
         }
@@ -160,7 +157,7 @@ def actions_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
         blocks.append(
             Callout(
                 "Constats sans action corrective enregistrée",
-                " ; ".join(open_findings) + ".",
+                fmt.enumerate_fr(open_findings, 20) + ".",
                 Mark.CROSS,
             )
         )

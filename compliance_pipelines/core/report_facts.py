@@ -104,13 +104,11 @@ def oversight(tables: MonthTables, policy: Policy) -> tuple[OversightFacts, ...]
     department_of = dict(zip(tables.traces["trace_id"], tables.traces["department"], strict=True))
     counts: Counter[tuple[str, str]] = Counter()
     seen: set[tuple[str, str, str]] = set()
-    for row in tables.scores.itertuples():
-        department = department_of.get(row.trace_id)
-        if department is None:
-            continue
-        kind = _oversight_kind(row)
-        if kind is not None and (row.trace_id, row.name, kind) not in seen:
-            seen.add((row.trace_id, row.name, kind))
+    columns = (tables.scores[name] for name in ("trace_id", "name", "value", "string_value"))
+    for trace_id, name, value, text in zip(*columns, strict=True):
+        department, kind = department_of.get(trace_id), _oversight_kind(name, value, text)
+        if department is not None and kind is not None and (trace_id, name, kind) not in seen:
+            seen.add((trace_id, name, kind))
             counts[department, kind] += 1
     queued = Counter(department_of[t] for t in _queued(tables) if t in department_of)
     answered = tables.traces[tables.traces["answered"]]["department"].value_counts()
@@ -143,10 +141,7 @@ def missing_nights(tables: MonthTables) -> tuple[MissingNight, ...]:
     ran_empty = [day for day, counts in sorted(tables.read_counts.items()) if not counts.get("traces")]
     return tuple(
         sorted(
-            [
-                MissingNight(day, "exécution absente : aucune donnée lue pour ce jour")
-                for day in tables.missing
-            ]
+            [MissingNight(day, "exécution absente : aucune donnée lue pour ce jour") for day in tables.missing]
             + [MissingNight(day, "exécution faite, aucun échange enregistré ce jour") for day in ran_empty],
             key=lambda night: night.day,
         )
@@ -178,9 +173,7 @@ def changes(policy: Policy, before: Policy | None) -> tuple[ChangeFacts, ...]:
         if new != old and name not in _LEDGERS:
             what = "ajouté" if old is None else "retiré" if new is None else "modifié"
             prints = f"{(old or '—')[:12]} → {(new or '—')[:12]}"
-            out.append(
-                ChangeFacts(_in_force_since(policy, name), _change_kind(name), f"{name} {what} ({prints})")
-            )
+            out.append(ChangeFacts(_in_force_since(policy, name), _change_kind(name), f"{name} {what} ({prints})"))
     return tuple(out)
 
 
@@ -255,9 +248,7 @@ def _events(tables: MonthTables) -> Counter[tuple[str, str]]:
     department_of = dict(zip(tables.traces["trace_id"], tables.traces["department"], strict=True))
     found = tables.scores[tables.scores["source"] == "EVENT"][["trace_id", "name"]].drop_duplicates()
     return Counter(
-        (department_of[trace], name)
-        for trace, name in found.itertuples(index=False)
-        if trace in department_of
+        (department_of[trace], name) for trace, name in found.itertuples(index=False) if trace in department_of
     )
 
 
@@ -266,13 +257,10 @@ def _queued(tables: MonthTables) -> set[str]:
     return set(scores.loc[scores["name"].isin(QUEUE_NAMES), "trace_id"].dropna())
 
 
-def _oversight_kind(row: object) -> str | None:
-    name, value, text = (getattr(row, key) for key in ("name", "value", "string_value"))
-    if name == "human_feedback" and isinstance(value, float) and value != 0:
+def _oversight_kind(name: str, value: float, text: object) -> str | None:
+    if name == "human_feedback" and value in (1.0, -1.0):
         return "up" if value > 0 else "down"
-    if name == "review_outcome" and text in {"confirmed", "overridden"}:
-        return str(text)
-    return None
+    return str(text) if name == "review_outcome" and text in ("confirmed", "overridden") else None
 
 
 def late_rows(counts: Iterable[int]) -> int:

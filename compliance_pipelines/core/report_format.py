@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import unicodedata
+from collections.abc import Iterable
 from decimal import ROUND_HALF_EVEN, Decimal
 from zoneinfo import ZoneInfo
 
@@ -53,7 +54,7 @@ def clean(text: str, limit: int = 80) -> str:
             out.append(" ")
         elif category not in _DROPPED:
             out.append(char)
-    line = " ".join(part for part in "".join(out).split(" ") if part)
+    line = " ".join(part for part in "".join(out).split(" ") if part).strip()
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
@@ -76,9 +77,7 @@ def percent(share: float | None, digits: int = 1) -> str:
     return _plain(share, digits, scale=100).replace(".", ",") + NNBSP + "%"
 
 
-def against(
-    value: float | None, threshold: float | None, digits: int = 2, *, as_percent: bool = False
-) -> str:
+def against(value: float | None, threshold: float | None, digits: int = 2, *, as_percent: bool = False) -> str:
     """Print `value` with as many decimals (6 at most) as it takes to stand on the right side of `threshold`.
 
     0.6996 against 0.70 prints "0,6996" -> never a "0,70" said to be below "0,70".
@@ -135,6 +134,15 @@ def month_fr(month: str) -> str:
 def plural(count: int, one: str, many: str) -> str:
     """French agreement (0 and 1 are singular): `plural(2, "alerte", "alertes")` -> "2 alertes"."""
     return f"{integer(count)}{NBSP}{one if abs(count) < 2 else many}"
+
+
+def enumerate_fr(names: Iterable[str], limit: int = 12) -> str:
+    """Join distinct names, at most `limit` of them: "Finance, Juridique et 3 autres"."""
+    distinct = list(dict.fromkeys(names))
+    more = len(distinct) - limit
+    if more <= 0:
+        return ", ".join(distinct)
+    return f"{', '.join(distinct[:limit])} et {more}{NBSP}{'autre' if more == 1 else 'autres'}"
 
 
 def csv_safe(text: str) -> str:

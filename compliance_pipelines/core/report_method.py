@@ -1,25 +1,21 @@
-"""Sections 8 and 10 of the report: method and limits; regulatory declaration.
+"""Section 8 of the report: method and limits.
 
-What was measured by whom, on which sample, with which rules, and what the figures do not say. The
-declaration states facts and the dated reading of the texts it refers to; it certifies nothing that the
-report does not show.
+What was measured by whom, on which sample, with which rules, and what the figures do not say.
 """
 
 from __future__ import annotations
 
 from compliance_pipelines.core import report_format as fmt
 from compliance_pipelines.core.report_context import LEXICAL_TAG, Context, masked_cell
-from compliance_pipelines.core.report_measures import primary_metric
+from compliance_pipelines.core.report_neutrality import primary_metric
 from compliance_pipelines.core.report_tree import (
     Block,
     Bullets,
-    Callout,
     Cell,
     Column,
     FactList,
     Figure,
     Heading,
-    Mark,
     Section,
     Table,
     Text,
@@ -28,8 +24,7 @@ from compliance_pipelines.core.report_tree import (
 _LIMITS = (
     (
         "Les modèles actuariels de tarification et de provisionnement ne sont pas des assistants "
-        "conversationnels : ils "
-        "relèvent d’un autre contrôle."
+        "conversationnels : ils relèvent d’un autre contrôle."
     ),
     (
         "Un biais hérité des données d’entraînement du modèle n’est observable que par ses effets sur les "
@@ -37,14 +32,11 @@ _LIMITS = (
     ),
     (
         "Un document interne qui décrit des assurés par un critère protégé peut orienter une réponse sans "
-        "que "
-        "la question "
-        "le mentionne."
+        "que la question le mentionne."
     ),
     (
         "Une moyenne conforme n’exclut pas des réponses isolées défaillantes : le minimum et la file de "
-        "revue "
-        "les montrent."
+        "revue les montrent."
     ),
 )
 _REASONS = {
@@ -79,19 +71,15 @@ def method_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
     table, extraction_figures = _extraction(context)
     blocks.append(table)
     figures.extend(extraction_figures)
-    blocks.extend(
-        (Heading("Règles de verdict et de publication"), Bullets(_rules(context)), Heading("Limites"))
-    )
-    blocks.append(Bullets((*_LIMITS, *(fmt.clean(line, 400) for line in inputs.limits_fr))))
+    blocks.extend((Heading("Règles de verdict et de publication"), Bullets(_rules(context)), Heading("Limites")))
+    blocks.append(Bullets(tuple(fmt.clean(line, 400) for line in inputs.limits_fr) or _LIMITS))
     return Section(8, "methode", "Méthode et limites", tuple(blocks)), tuple(figures)
 
 
 def _judge_facts(context: Context) -> FactList:
     judge = context.inputs.judge
     kind = "juge LLM" if judge.llm else f"évaluateur lexical déterministe ({LEXICAL_TAG})"
-    calibration = (
-        fmt.clean(judge.calibration_fr, 200) if judge.calibration_fr else "non calibré : verdict indicatif"
-    )
+    calibration = fmt.clean(judge.calibration_fr, 200) if judge.calibration_fr else "non calibré : verdict indicatif"
     items = [("Nature", kind), ("Nom", fmt.clean(judge.name, 60))]
     if judge.model:
         items.append(("Modèle", fmt.clean(judge.model, 60)))
@@ -107,9 +95,7 @@ def _judge_facts(context: Context) -> FactList:
 def _sample_table(context: Context) -> Table:
     metric = primary_metric(context)
     rows = []
-    for row in sorted(
-        context.rows(metric), key=lambda item: (context.label(item.department), item.department)
-    ):
+    for row in sorted(context.rows(metric), key=lambda item: (context.label(item.department), item.department)):
         head = Cell(context.label(row.department), strong=True)
         if context.hides(row):
             rows.append((head, *(masked_cell() for _ in range(6))))
@@ -118,9 +104,7 @@ def _sample_table(context: Context) -> Table:
         rate = row.n_unscored / base if base else None
         counts = (row.n_traces, row.n_eligible, row.n_sampled, row.n_scored, row.n_unscored)
         over = rate is not None and rate > context.inputs.max_unscored_rate
-        rows.append(
-            (head, *(Cell(fmt.integer(count)) for count in counts), Cell(fmt.percent(rate), strong=over))
-        )
+        rows.append((head, *(Cell(fmt.integer(count)) for count in counts), Cell(fmt.percent(rate), strong=over)))
     tag = f" ({LEXICAL_TAG})" if metric == "lexical_neutrality" else ""
     return Table(
         caption=f"De la trace à la note de neutralité{tag}",
@@ -184,130 +168,27 @@ def _rules(context: Context) -> tuple[str, ...]:
         ),
         (
             "Non conforme : moyenne sous le seuil. Conforme : moyenne au seuil ou au-dessus ; « marge non "
-            "établie » quand "
-            f"l’intervalle à 95{fmt.NNBSP}% contient le seuil."
+            f"établie » quand l’intervalle à 95{fmt.NNBSP}% contient le seuil."
         ),
         (
-            "Sans objet : contrôle non activé pour la direction. Indicatif : évaluateur lexical ou juge non "
-            "étalonné, quelle "
-            "que soit la moyenne."
+            "Sans objet : contrôle non activé pour la direction. Indicatif : évaluateur lexical ou juge "
+            "non étalonné, quelle que soit la moyenne."
         ),
         (
             "Verdict du mois : Non conforme dès qu’une direction l’est sur une mesure, ou qu’une paire "
-            "contrefactuelle établit "
-            "un écart ; Données insuffisantes si une direction à risque élevé ou critique l’est sur la "
-            "neutralité, ou si rien "
-            "n’est mesuré ; Indicatif si une mesure l’est ; Conforme sinon."
+            "contrefactuelle établit un écart ; Données insuffisantes si une direction à risque élevé ou "
+            "critique l’est sur la neutralité, ou si rien n’est mesuré ; Indicatif si une mesure l’est ; "
+            "Conforme sinon."
         ),
         (
             f"Aucune statistique n’est publiée sur une base de 1 à {context.mask.limit - 1} traces ; la "
-            "ligne "
-            "est masquée dans "
-            "les tableaux, les graphiques et les pièces jointes, et les totaux portent sur les seules lignes "
-            "publiées."
+            "ligne est masquée dans les tableaux, les graphiques et les pièces jointes, et les totaux "
+            "portent sur les seules lignes publiées."
         ),
         "Le rapport ne contient ni texte de conversation, ni nom, ni identifiant d’assuré.",
         (
-            "Document au format PDF/A-3b, balisé pour les aides techniques (règles de PDF/UA-1 vérifiables "
-            "par "
-            "machine). Chaque graphique est accompagné d’un texte qui en donne le sens, et ses valeurs "
-            "figurent dans un tableau ou au bout de sa ligne."
+            "Document au format PDF/A-3b, balisé pour les aides techniques (règles de PDF/UA-1 "
+            "vérifiables par machine). Chaque graphique est accompagné d’un texte qui en donne le sens, "
+            "et ses valeurs figurent dans un tableau ou au bout de sa ligne."
         ),
-    )
-
-
-def declaration_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
-    """Section 10: what is declared, on which texts as read on which date, by which system."""
-    inputs = context.inputs
-    blocks: list[Block] = [
-        Text(
-            "Le présent rapport a été produit automatiquement, à partir des traces du mois et de la "
-            "politique en vigueur à sa "
-            "fin, dans le cadre de la gestion des risques des systèmes d’intelligence artificielle de "
-            "l’organisme. Ses "
-            "chiffres peuvent être recalculés à partir des données dont l’empreinte figure ci-dessous."
-        ),
-        Text(
-            "Il expose des mesures et leurs limites. Il ne vaut ni certification, ni avis juridique, et ne "
-            "se substitue "
-            "pas à l’appréciation de l’autorité de contrôle."
-        ),
-    ]
-    if inputs.synthetic:
-        blocks.append(
-            Callout(
-                "Données synthétiques de démonstration",
-                "Les chiffres de ce document ne décrivent aucun système en service et ne peuvent être "
-                "produits à l’appui "
-                "d’aucune déclaration.",
-                Mark.INFO,
-            )
-        )
-    blocks.append(Heading("Identité du système et du document"))
-    blocks.append(_identity(context))
-    blocks.append(Heading("Textes de référence"))
-    if inputs.legal_rules:
-        as_of = f" Lecture arrêtée au {fmt.date_fr(inputs.legal_as_of)}." if inputs.legal_as_of else ""
-        blocks.append(
-            Text(
-                "La lecture des textes est une donnée datée, tenue par l’organisme ; elle est à confirmer "
-                "auprès des "
-                f"sources officielles.{as_of}"
-            )
-        )
-        blocks.append(
-            Table(
-                caption="Textes, objet et mesure correspondante",
-                columns=(
-                    Column("Texte", 36),
-                    Column("Objet", 48),
-                    Column("Mesure et section du rapport", 52),
-                    Column("Lu le", 20),
-                ),
-                rows=tuple(
-                    (
-                        Cell(fmt.clean(rule.reference, 100), strong=True),
-                        Cell(fmt.clean(rule.requirement_fr, 300)),
-                        Cell(
-                            " ".join(
-                                p
-                                for p in (fmt.clean(rule.measure_fr, 300), fmt.clean(rule.note_fr, 300))
-                                if p
-                            )
-                        ),
-                        Cell(fmt.day_short(rule.as_of)),
-                    )
-                    for rule in inputs.legal_rules
-                ),
-            )
-        )
-    else:
-        blocks.append(
-            Callout("Non établi", "Le fichier daté des textes n’a pas été fourni au rapport.", Mark.DASH)
-        )
-    return Section(10, "declaration", "Déclaration réglementaire", tuple(blocks)), ()
-
-
-def _identity(context: Context) -> FactList:
-    inputs = context.inputs
-    signature = (
-        "signature électronique PAdES prévue, à vérifier dans le fichier signé"
-        if inputs.signed
-        else "non signé"
-    )
-    previous = inputs.previous_manifest_sha256
-    return FactList(
-        (
-            ("Système", fmt.clean(inputs.system_name, 100)),
-            ("Version du code", fmt.clean(inputs.code_version, 80)),
-            ("Espace de noms", fmt.clean(inputs.namespace, 63)),
-            ("Génération planifiée", fmt.instant_fr(inputs.scheduled_at)),
-            ("Empreinte de la politique", fmt.clean(inputs.policy_digest, 80)),
-            ("Empreinte des données", fmt.clean(inputs.input_digest, 80)),
-            (
-                "Manifeste précédent",
-                fmt.clean(previous, 80) if previous else "aucun : premier rapport archivé",
-            ),
-            ("Signature", signature),
-        )
     )

@@ -1,13 +1,10 @@
-"""Section 4 of the report, human oversight, and the coverage part of section 3: what each guardrail actually
-saw.
+"""Section 4 of the report: human oversight, from explicit feedback and from the review queue.
 
 A share is never printed without its base, and a base of 1 to 4 is masked. Totals are taken over published
 rows only.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from compliance_pipelines.core import report_format as fmt
 from compliance_pipelines.core.report_context import (
@@ -17,8 +14,8 @@ from compliance_pipelines.core.report_context import (
     interval,
     masked_cell,
 )
-from compliance_pipelines.core.report_inputs import CoverageFacts, OversightFacts
-from compliance_pipelines.core.report_suppress import published, safe_total
+from compliance_pipelines.core.report_inputs import OversightFacts
+from compliance_pipelines.core.report_suppress import published
 from compliance_pipelines.core.report_tree import (
     BarRow,
     BarsChart,
@@ -27,24 +24,25 @@ from compliance_pipelines.core.report_tree import (
     Cell,
     Column,
     Figure,
-    Heading,
     Mark,
     Section,
     Table,
     Text,
 )
+from compliance_pipelines.core.statistics import wilson
 
 _OVERSIGHT_COLUMNS = (
-    Column("Direction", 26),
-    Column("Traces", 12, "right"),
-    Column("Avis +", 11, "right"),
-    Column("Avis –", 11, "right"),
-    Column("Taux d’avis", 14, "right"),
+    Column("Direction", 27),
+    Column("Traces", 13, "right"),
+    Column(f"Avis{fmt.NBSP}+", 10.5, "right"),
+    Column(f"Avis{fmt.NBSP}–", 10.5, "right"),
+    Column("Taux d’avis", 13, "right"),
     Column("Intervalle 95" + fmt.NNBSP + "%", 20, "right"),
+    Column("Avis ou revue", 13, "right"),
     Column("File", 10, "right"),
     Column("Revues", 14, "right"),
-    Column("Infirmées", 15, "right"),
-    Column("Délai médian", 16, "right"),
+    Column("Infirmées", 16, "right"),
+    Column("Délai médian", 14, "right"),
 )
 
 
@@ -53,24 +51,19 @@ def oversight_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
     facts = sorted(context.inputs.oversight, key=lambda item: (_rate(item), context.label(item.department)))
     title = "Contrôle humain"
     intro = Text(
-        "Part des traces ayant reçu un avis explicite d’un utilisateur, et suite donnée aux traces placées "
-        "en file de "
-        "revue (note basse, affirmation sans source, raisonnement sur un critère protégé). Une trace est « "
-        "infirmée » "
-        "quand la personne qui la revoit contredit l’évaluation automatique."
+        "Part des traces ayant reçu un avis explicite d’un utilisateur, et suite donnée aux traces "
+        "placées en file de revue (note basse, affirmation sans source, raisonnement sur un critère "
+        "protégé). Une trace est « infirmée » quand la personne qui la revoit contredit l’évaluation "
+        "automatique."
     )
     if not facts:
-        empty = Callout(
-            "Non mesuré ce mois-ci", "Aucun avis ni aucune revue transmis sur la période.", Mark.DASH
-        )
+        empty = Callout("Non mesuré ce mois-ci", "Aucun avis ni aucune revue transmis sur la période.", Mark.DASH)
         return Section(4, "controle-humain", title, (intro, empty)), ()
-    intervals = {row.department: row for row in context.rows(OVERSIGHT) if not context.hides(row)}
+    either = {row.department: row.mean for row in context.rows(OVERSIGHT) if not context.hides(row)}
     rows = []
     figures: list[Figure] = []
     for item in facts:
-        row = intervals.get(item.department)
-        ci = interval(row.ci_low, row.ci_high, as_percent=True) if row else fmt.ABSENT
-        rows.append(_oversight_row(context, item, ci))
+        rows.append(_oversight_row(context, item, either.get(item.department)))
         figures.extend(_oversight_figures(context, item))
     for aggregate in context.rows(OVERSIGHT):
         figures.extend(aggregate_figures(context, 4, aggregate))
@@ -80,8 +73,9 @@ def oversight_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
             caption=f"Avis et revues par direction, {fmt.month_fr(context.inputs.month)}",
             columns=_OVERSIGHT_COLUMNS,
             rows=tuple(rows),
-            note="File : traces placées en revue. Revues : part de la file. Infirmées : part des revues. "
-            f"{fmt.MASKED} : base de moins de {context.mask.limit}.",
+            note="Intervalle : Wilson, sur le taux d’avis. Avis ou revue : part des traces vues par une personne "
+            "d’une manière ou de l’autre. File : traces placées en revue. Revues : part de la file. "
+            f"Infirmées : part des revues. {fmt.MASKED} : base de moins de {context.mask.limit}.",
         ),
     ]
     shown = published(facts, context.mask, lambda item: item.department)
@@ -101,24 +95,22 @@ def _share(context: Context, part: int, base: int) -> Cell:
     return Cell(fmt.percent(part / base)) if base else Cell(fmt.ABSENT, muted=True)
 
 
-def _oversight_row(context: Context, item: OversightFacts, ci: str) -> tuple[Cell, ...]:
+def _oversight_row(context: Context, item: OversightFacts, either: float | None) -> tuple[Cell, ...]:
     head = Cell(context.label(item.department), strong=True)
     blank = masked_cell()
     if context.mask.hides(item.department):
         return (head, *(blank for _ in range(len(_OVERSIGHT_COLUMNS) - 1)))
+    low, high = wilson(item.feedback_up + item.feedback_down, item.traces) or (None, None)
     split_hidden = context.mask.small(item.feedback_up + item.feedback_down)
-    hours = (
-        f"{fmt.decimal(item.median_review_hours, 1)}{fmt.NNBSP}h"
-        if item.median_review_hours is not None
-        else ""
-    )
+    hours = f"{fmt.decimal(item.median_review_hours, 1)}{fmt.NNBSP}h" if item.median_review_hours is not None else ""
     return (
         head,
         Cell(fmt.integer(item.traces)),
         blank if split_hidden else Cell(fmt.integer(item.feedback_up)),
         blank if split_hidden else Cell(fmt.integer(item.feedback_down)),
         Cell(fmt.percent(_rate(item)) if item.traces else fmt.ABSENT, strong=True),
-        Cell(ci),
+        Cell(interval(low, high, as_percent=True)),
+        Cell(fmt.percent(either)),
         blank if context.mask.small(item.queued) else Cell(fmt.integer(item.queued)),
         _share(context, item.reviewed, item.queued),
         _share(context, item.overridden, item.reviewed),
@@ -156,149 +148,23 @@ def _oversight_chart(context: Context, shown: tuple[OversightFacts, ...]) -> Bar
     for item in shown:
         # Up and down are one bar when their split is masked, so that lengths give nothing back.
         masked = context.mask.small(item.feedback_up + item.feedback_down)
-        values = (
-            (_rate(item),) if masked else (item.feedback_up / item.traces, item.feedback_down / item.traces)
-        )
+        values = (_rate(item),) if masked else (item.feedback_up / item.traces, item.feedback_down / item.traces)
         note = f"{fmt.percent(_rate(item))}  N{fmt.NNBSP}={fmt.NNBSP}{fmt.integer(item.traces)}"
         rows.append(BarRow(context.label(item.department), values, note))
+    unsplit = any(len(row.values) == 1 for row in rows)
     total = sum(item.traces for item in shown)
     given = sum(item.feedback_up + item.feedback_down for item in shown)
     lowest = shown[0]
     return BarsChart(
         title="Avis explicites, en part des traces",
         description=(
-            f"Sur les directions publiées, {fmt.percent(given / total)} des {fmt.integer(total)} traces ont "
-            "reçu un "
-            f"avis. Taux le plus bas : {context.label(lowest.department)}, {fmt.percent(_rate(lowest))} "
-            f"(N = {fmt.integer(lowest.traces)})."
+            f"Sur les directions publiées, {fmt.percent(given / total)} des {fmt.integer(total)} traces "
+            f"ont reçu un avis. Taux le plus bas : {context.label(lowest.department)}, "
+            f"{fmt.percent(_rate(lowest))} (N = {fmt.integer(lowest.traces)})."
         ),
         rows=tuple(rows),
-        legend=("Avis positif", "Avis négatif"),
+        legend=("Avis positif", "Avis négatif", "Détail non communiqué")
+        if unsplit
+        else ("Avis positif", "Avis négatif"),
         maximum=min(1.0, max(0.05, max(_rate(item) for item in shown) * 1.05)),
     )
-
-
-_GUARDRAILS: tuple[tuple[str, str, Callable[[CoverageFacts], int], Callable[[CoverageFacts], int]], ...] = (
-    ("Score de similarité reçu", "requêtes", lambda c: c.with_retrieval_score, lambda c: c.requests),
-    ("Refus pour documents trop éloignés", "requêtes", lambda c: c.retrieval_refused, lambda c: c.requests),
-    ("Affirmation précise détectée", "requêtes", lambda c: c.claims_detected, lambda c: c.requests),
-    (
-        "Affirmation précise sans source",
-        "réponses à affirmation",
-        lambda c: c.uncited,
-        lambda c: c.claims_detected,
-    ),
-    (
-        "Auto-évaluation faite",
-        "réponses à affirmation",
-        lambda c: c.self_evaluated,
-        lambda c: c.claims_detected,
-    ),
-    (
-        "Confiance faible annoncée",
-        "auto-évaluations",
-        lambda c: c.low_self_confidence,
-        lambda c: c.self_evaluated,
-    ),
-    (
-        "Raisonnement sur un critère protégé",
-        "requêtes",
-        lambda c: c.protected_attr_flagged,
-        lambda c: c.requests,
-    ),
-    ("Réponse passée au filtre de biais", "requêtes", lambda c: c.bias_screened, lambda c: c.requests),
-    (
-        "Seuil du filtre de biais dépassé",
-        "réponses filtrées",
-        lambda c: c.bias_acted,
-        lambda c: c.bias_screened,
-    ),
-)
-
-
-def coverage_blocks(context: Context) -> tuple[tuple[Block, ...], tuple[Figure, ...]]:
-    """Build the sub-part of section 3 that says what share of the traffic each guardrail saw."""
-    heading = Heading("Ce que chaque garde-fou a réellement vu")
-    facts = published(context.inputs.coverage, context.mask, lambda item: item.department)
-    if not facts:
-        empty = Callout(
-            "Non mesuré ce mois-ci",
-            "Aucun relevé des garde-fous d’exécution sur la période : leur couverture n’est pas établie.",
-            Mark.DASH,
-        )
-        return (heading, empty), ()
-    rows = []
-    figures = []
-    for name, of_what, part, base in _GUARDRAILS:
-        kept = [item for item in facts if not context.mask.small(base(item))]
-        total, seen = safe_total(facts, context.mask, base), sum(part(item) for item in kept)
-        rows.append(
-            (
-                Cell(name, strong=True),
-                Cell(fmt.integer(seen)),
-                Cell(fmt.integer(total)),
-                Cell(of_what),
-                Cell(fmt.percent(seen / total) if total else fmt.ABSENT, strong=True),
-            )
-        )
-        figures.append(Figure(3, "toutes", "coverage", name, seen))
-        figures.append(Figure(3, "toutes", "coverage", f"{name} – base", total))
-    fed = sorted(
-        (item for item in facts if item.requests),
-        key=lambda item: (item.with_retrieval_score / item.requests, context.label(item.department)),
-    )
-    blocks: list[Block] = [
-        heading,
-        Text(
-            "Un garde-fou que rien n’alimente ne protège de rien : la part du trafic qu’il a vue est donc "
-            "publiée "
-            "avec ses résultats."
-        ),
-        Table(
-            caption=f"Couverture des garde-fous, {fmt.month_fr(context.inputs.month)}",
-            columns=(
-                Column("Garde-fou", 45),
-                Column("Nombre", 14, "right"),
-                Column("Base", 14, "right"),
-                Column("Nature de la base", 27),
-                Column("Part", 14, "right"),
-            ),
-            rows=tuple(rows),
-            note="Totaux pris sur les seules directions publiées." if context.mask.any else None,
-        ),
-    ]
-    if fed:
-        lowest = fed[0]
-        share = lowest.with_retrieval_score / lowest.requests
-        blocks.append(
-            BarsChart(
-                title="Requêtes accompagnées d’un score de similarité, par direction",
-                description=(
-                    f"Part la plus basse : {context.label(lowest.department)}, {fmt.percent(share)} "
-                    f"(N = {fmt.integer(lowest.requests)}). Sans score, le contrôle de pertinence "
-                    "documentaire "
-                    "laisse passer et signale, ou refuse, selon la politique de la direction."
-                ),
-                rows=tuple(
-                    BarRow(
-                        context.label(item.department),
-                        (item.with_retrieval_score / item.requests,),
-                        f"{fmt.percent(item.with_retrieval_score / item.requests)}  "
-                        f"N{fmt.NNBSP}={fmt.NNBSP}{fmt.integer(item.requests)}",
-                    )
-                    for item in fed
-                ),
-                legend=("Score reçu",),
-            )
-        )
-        figures.extend(
-            Figure(
-                3,
-                fmt.clean(item.department, 64),
-                "coverage",
-                "with_retrieval_score",
-                item.with_retrieval_score,
-            )
-            for item in fed
-        )
-    return tuple(blocks), tuple(figures)

@@ -38,9 +38,7 @@ _PAIR_WORDS: Mapping[PairVerdict, tuple[str, Mark]] = {
     PairVerdict.VACUOUS: ("Sans valeur probante", Mark.HALF),
     PairVerdict.UNDECIDED: ("Non probant", Mark.HALF),
 }
-_ORDER = {
-    verdict: rank for rank, verdict in enumerate(("biased", "undecided", "vacuous", "neutralised", "fair"))
-}
+_ORDER = {verdict: rank for rank, verdict in enumerate(("biased", "undecided", "vacuous", "neutralised", "fair"))}
 _ATTRIBUTES: Mapping[str, str] = {
     "gender": "sexe",
     "sex": "sexe",
@@ -67,11 +65,10 @@ def counterfactual_section(context: Context) -> tuple[Section, tuple[Figure, ...
     facts = context.inputs.counterfactual
     blocks: list[Block] = [
         Text(
-            "Deux demandes identiques à un critère protégé près sont posées plusieurs fois ; leurs réponses "
-            "sont comparées "
-            "sur quatre dimensions : sens, décision, chiffres, ton et service. Un écart ne compte que s’il "
-            "dépasse la "
-            "variation propre du modèle (test de permutation, correction de Holm sur l’ensemble des paires)."
+            "Deux demandes identiques à un critère protégé près sont posées plusieurs fois ; leurs "
+            "réponses sont comparées sur quatre dimensions : sens, décision, chiffres, ton et service. Un "
+            "écart ne compte que s’il dépasse la variation propre du modèle (test de permutation, "
+            "correction de Holm sur l’ensemble des paires)."
         )
     ]
     figures: list[Figure] = []
@@ -82,15 +79,11 @@ def counterfactual_section(context: Context) -> tuple[Section, tuple[Figure, ...
     else:
         blocks.extend(_pair_blocks(context, facts))
         figures.extend(
-            Figure(
-                5, fmt.clean(p.department, 64), "counterfactual", fmt.clean(p.pair_id, 64), p.verdict.value
-            )
+            Figure(5, fmt.clean(p.department, 64), "counterfactual", fmt.clean(p.pair_id, 64), p.verdict.value)
             for p in _sorted(facts)
         )
     blocks.extend(_matrix_blocks(context))
-    return Section(5, "contrefactuel", "Tests contrefactuels et critères protégés", tuple(blocks)), tuple(
-        figures
-    )
+    return Section(5, "contrefactuel", "Tests contrefactuels et critères protégés", tuple(blocks)), tuple(figures)
 
 
 def _sorted(facts: CounterfactualFacts) -> list[PairResult]:
@@ -104,8 +97,8 @@ def _pair_blocks(context: Context, facts: CounterfactualFacts) -> list[Block]:
     sentence = (
         f"{fmt.plural(len(facts.pairs), 'paire exécutée', 'paires exécutées')}, dont "
         f"{fmt.plural(concluded, 'concluante', 'concluantes')} : "
-        f"{fmt.plural(biased, 'écart établi', 'écarts établis')}, "
-        f"{counts[PairVerdict.FAIR]} sans écart établi. Non concluantes : {len(facts.pairs) - concluded}."
+        f"{fmt.plural(biased, 'écart établi', 'écarts établis')}, {counts[PairVerdict.FAIR]} sans écart "
+        f"établi. Non concluantes : {len(facts.pairs) - concluded}."
     )
     columns = (
         Column("Paire", 34),
@@ -176,22 +169,19 @@ def _matrix_blocks(context: Context) -> list[Block]:
     tally = {"testé": 0, "en partie": 0, "non testé": 0}
     pairs = context.inputs.counterfactual.pairs if context.inputs.counterfactual else ()
     for ground in context.inputs.grounds:
-        word, mark = _ground_state(
-            [pair for pair in pairs if ground.id in pair.grounds], detected=ground.detected
-        )
+        word, mark = _ground_state([pair for pair in pairs if ground.id in pair.grounds], detected=ground.detected)
         tally[word.split(" – ")[0]] += 1
-        cells.append(MatrixCell(fmt.clean(ground.label, 70), word, mark))
+        cells.append(MatrixCell(fmt.clean(ground.label, 140), word, mark))
     total = len(cells)
     return [
         heading,
         MatrixChart(
             title="Couverture des critères ce mois-ci",
             description=(
-                f"{tally['testé']} critères testés, {tally['en partie']} en partie, {tally['non testé']} "
-                "non testés, sur "
-                f"{total}. Testé : au moins une paire concluante dans le mois. En partie : paires non "
-                "concluantes, ou "
-                "règle de détection sur les demandes et les réponses, sans paire."
+                f"Testés : {tally['testé']} ; en partie : {tally['en partie']} ; non testés : "
+                f"{tally['non testé']}, sur {total} critères. Testé : au moins une paire concluante dans "
+                "le mois. En partie : paires non concluantes, ou règle de détection sur les demandes et "
+                "les réponses, sans paire."
             ),
             cells=tuple(cells),
         ),
@@ -215,17 +205,14 @@ def sycophancy_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
     blocks: list[Block] = [
         Text(
             "Des triplets de questions (neutre, orientée pour, orientée contre) sont posés à chaque "
-            "assistant. Une bascule "
-            "est une réponse qui change de sens avec l’orientation de la question."
+            "assistant. Une bascule est une réponse qui change de sens avec l’orientation de la question."
         )
     ]
     figures: list[Figure] = []
     if not facts:
         blocks.append(Callout(NOT_DONE, "Aucune sonde de complaisance ne couvre la période.", Mark.DASH))
         return Section(6, "complaisance", "Complaisance des réponses", tuple(blocks)), ()
-    ranked = sorted(
-        facts, key=lambda f: (-(f.flips / f.probes) if f.probes else 1.0, context.label(f.department))
-    )
+    ranked = sorted(facts, key=lambda f: (-(f.flips / f.probes) if f.probes else 1.0, context.label(f.department)))
     rows = tuple(
         (
             Cell(context.label(item.department), strong=True),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import enum
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from compliance_pipelines.core.records import Verdict
@@ -177,7 +177,7 @@ class PanelsChart:
 
 @dataclass(frozen=True, slots=True)
 class BarRow:
-    """One bar with one or two stacked shares (dark, then light); `note` is printed at its end."""
+    """One bar of one share, or of two stacked ones; `note` is printed at its end."""
 
     label: str
     values: tuple[float, ...]
@@ -256,6 +256,7 @@ class Figure:
 class Report:
     """The whole report. `sections` holds the ten sections in order, the verdict and scope first.
 
+    `figures` and `labels` (department id and the name it is printed under) are what the attachments hold.
     `created` is the scheduled time (aware): the only time the file carries. `digests` are the values of the
     running header and of the metadata: policy, inputs, code.
     """
@@ -276,4 +277,5 @@ class Report:
     signed: bool
     synthetic: bool
     lexical: bool
-    figures: tuple[Figure, ...] = field(default=())
+    figures: tuple[Figure, ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()

@@ -51,17 +51,12 @@ def month_verdict(context: Context) -> tuple[Verdict, str]:
     measured = [row for row in rows if row.verdict is not Verdict.INSUFFISANT]
     if short or not measured:
         names = _names(context, short)
-        why = (
-            f"Neutralité non établie pour : {names}."
-            if short
-            else "Aucune mesure ne repose sur assez de traces."
-        )
+        why = f"Neutralité non établie pour : {names}." if short else "Aucune mesure ne repose sur assez de traces."
         return Verdict.INSUFFISANT, why
     if any(row.verdict is Verdict.INDICATIF for row in rows):
         return Verdict.INDICATIF, (
             "Aucune mesure n’est non conforme, mais la neutralité vient d’un évaluateur lexical ou d’un "
-            "juge non étalonné : "
-            "elle ne permet pas de conclure à la conformité."
+            "juge non étalonné : elle ne permet pas de conclure à la conformité."
         )
     unsure = [row for row in rows if row.verdict is Verdict.CONFORME and row.margin_established is False]
     reason = "Toutes les mesures établies atteignent leur seuil."
@@ -75,10 +70,8 @@ def _decisive(context: Context, row: Aggregate) -> bool:
     return row.metric in (JUDGE, LEXICAL) and facts is not None and facts.risk in _HIGH_RISK
 
 
-def _names(context: Context, rows: list[Aggregate], limit: int = 6) -> str:
-    names = list(dict.fromkeys(context.label(row.department) for row in rows))
-    more = f" et {len(names) - limit} autres" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + more
+def _names(context: Context, rows: list[Aggregate]) -> str:
+    return fmt.enumerate_fr((context.label(row.department) for row in rows), 6)
 
 
 def _failure_reason(context: Context, failing: list[Aggregate], biased: list[str]) -> str:
@@ -101,8 +94,7 @@ def verdict_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
         blocks.append(
             Callout(
                 "Document non signé",
-                "Aucun certificat de signature n’est configuré : l’authenticité repose sur le manifeste "
-                "d’archive.",
+                "Aucun certificat de signature n’est configuré : l’authenticité repose sur le manifeste d’archive.",
                 Mark.INFO,
             )
         )
@@ -120,9 +112,7 @@ def _tiles(context: Context) -> Tiles:
     citations = [row for row in context.rows(CITATION) if not context.hides(row) and row.mean is not None]
     n_cited = sum(row.n_scored for row in citations)
     cited = sum((row.mean or 0.0) * row.n_scored for row in citations)
-    humans = [
-        item for item in published(inputs.oversight, context.mask, lambda f: f.department) if item.traces
-    ]
+    humans = [item for item in published(inputs.oversight, context.mask, lambda f: f.department) if item.traces]
     traces = sum(item.traces for item in humans)
     given = sum(item.feedback_up + item.feedback_down for item in humans)
     seen = published(inputs.coverage, context.mask, lambda item: item.department)
@@ -174,10 +164,7 @@ def _measures(context: Context) -> Table:
             (
                 Cell(METRIC_LABELS[metric], strong=True),
                 Cell(fmt.integer(base)),
-                *(
-                    Cell(str(count) if count else "–", muted=not count, strong=bool(count))
-                    for count in counts
-                ),
+                *(Cell(str(count) if count else "–", muted=not count, strong=bool(count)) for count in counts),
             )
         )
     return Table(
@@ -202,7 +189,7 @@ def _scope(context: Context) -> FactList:
     absent = sorted(set(context.departments) - known - {UNATTRIBUTED})
     people = f"{fmt.plural(len(attributed), 'direction mesurée', 'directions mesurées')}"
     if absent:
-        people += f" ; sans trace sur la période : {', '.join(context.label(item) for item in absent)}"
+        people += f" ; sans trace sur la période : {fmt.enumerate_fr(context.label(item) for item in absent)}"
     nights = len(inputs.missing_nights)
     window = f"du {fmt.instant_fr(inputs.window_start)} au {fmt.instant_fr(inputs.window_end)}, fin exclue"
     grounds = inputs.counterfactual

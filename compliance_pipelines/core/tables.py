@@ -6,7 +6,6 @@ columns and types as a full one. Text columns exist in the trace table alone.
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -139,15 +138,14 @@ _RECORDS: dict[type, pa.DataFrameSchema] = {
 def frame(records: Sequence[Any], kind: type) -> pd.DataFrame:
     """A validated frame of `records`, all of class `kind`; an empty sequence gives an empty frame of the same shape."""
     schema = _RECORDS[kind]
-    columns = {f.name: [getattr(r, f.name) for r in records] for f in dataclasses.fields(kind)}
+    columns = {name: [getattr(r, name) for r in records] for name in schema.columns}
     data = {name: _column(values, schema.columns[name]) for name, values in columns.items()}
     return schema.validate(pd.DataFrame(data, columns=list(columns)))
 
 
 def records(table: pd.DataFrame, kind: type) -> list[Any]:
     """The rows of a frame as records of class `kind`, missing values as None."""
-    fields = dataclasses.fields(kind)
-    columns = [_values(table[f.name], f.name) for f in fields]
+    columns = [_values(table[name], name) for name in _RECORDS[kind].columns]
     return [kind(*row) for row in zip(*columns, strict=True)]
 
 

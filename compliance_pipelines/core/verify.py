@@ -149,9 +149,7 @@ def _manifests(archive: Archive, entries: Sequence[ChainEntry]) -> list[bytes | 
     return [archive.read_manifest(entry.month, entry.revision) for entry in entries]
 
 
-def _revision_checks(
-    archive: Archive, entry: ChainEntry, files: Mapping[str, bytes], tools: Tools
-) -> list[Check]:
+def _revision_checks(archive: Archive, entry: ChainEntry, files: Mapping[str, bytes], tools: Tools) -> list[Check]:
     checks = check_files(files, pdf_name(entry.month), tools, entry)
     checks.append(retention_check(archive.retention(entry.month, entry.revision), entry))
     return checks

@@ -1,10 +1,8 @@
 """Do the figures printed in the PDF say what the attached figures say?
 
-The attached `figures.json` is compared with `figures.csv`, with the manifest's own facts and with the text
-of the pages: each published row (department and metric) must stand in print, its base, mean, minimum and
-threshold close together and equal by value at the precision printed. Pure, linear in the text; formatting
-code is not reused on purpose, so that an error there shows here. Layout does not matter, only the order of
-the text does.
+The attached `figures.json` is compared with `figures.csv`, with the manifest's own facts and, by
+`verify_print`, with the text of the pages. Pure and bounded; a damaged attachment gives a failed check,
+never an exception.
 """
 
 from __future__ import annotations
@@ -13,47 +11,42 @@ import csv
 import io
 import json
 import math
-import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from decimal import ROUND_HALF_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 
 from compliance_pipelines.core.evidence import EvidenceError, Manifest
 from compliance_pipelines.core.ports import Check
+from compliance_pipelines.core.verify_print import PrintedRow, print_problems
 
 NAME = "Chiffres imprimés"
 MAX_FIGURES_BYTES = 5_000_000
-WINDOW = 24  # numbers of one table row; the widest has fewer than half as many
-_SPACES = "\u202f\u00a0\u2009 "
-_NUMBER = re.compile(rf"\d{{1,3}}(?:[{_SPACES}]\d{{3}}(?!\d))+(?:,\d{{1,12}})?|\d{{1,18}}(?:,\d{{1,12}})?")
 _COLUMNS = ("section", "department", "metric", "name", "value", "state")
 _PRINTED_SECTIONS = frozenset({2, 3})
-_PRINTED = ("mean", "min", "threshold")
+# Columns of a printed row after its base, in order. A figure that was not measured is a dash there.
+_NEUTRALITY = ("mean", "weighted_mean", "min", "threshold", "ci_low", "ci_high")
+_PRINTED = {
+    "judge_neutrality": _NEUTRALITY,
+    "lexical_neutrality": _NEUTRALITY,
+    "citation_compliance": ("mean", "ci_low", "ci_high", "threshold"),
+}
+_PRINTED_OTHERWISE = ("mean", "ci_low", "ci_high", "min", "threshold")
 _FORMULA = tuple("=+-@\t\r\n|%")
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
-    """One number of the text: its value, how many decimals it was printed with, and where it starts."""
+def figures_check(content: bytes, csv_content: bytes | None, pages: Iterable[str], manifest: Manifest) -> Check:
+    """One check over the attached figures: readable, equal to the CSV and the manifest, and printed.
 
-    value: Decimal
-    decimals: int
-    start: int
-
-
-def figures_check(
-    content: bytes, csv_content: bytes | None, pages: Sequence[str], manifest: Manifest
-) -> Check:
-    """One check over the attached figures: readable, equal to the CSV and the manifest, and printed."""
+    `pages` may be read lazily: it is left as soon as every row has been found.
+    """
     try:
         document = _document(content)
         figures = document["figures"]
         problems = _identity_problems(document, manifest)
         if csv_content is not None:
             problems += _csv_problems(figures, csv_content)
-        rows = _published(figures)
-        problems += _print_problems(rows, _numbers("\n".join(pages)))
+        rows = _published(figures, document.get("labels", {}))
+        problems += print_problems(rows, pages, document.get("verdict"))
     except EvidenceError as error:
         return Check(NAME, ok=False, detail_fr=str(error))
     detail = " ; ".join(problems[:5]) or f"{len(rows)} ligne(s) retrouvée(s) dans le texte, CSV et JSON égaux"
@@ -75,6 +68,9 @@ def _document(content: bytes) -> dict:
         raise EvidenceError(
             "figures.json : attendu une liste figures de section, department, metric, name, value, state"
         )
+    labels = document.get("labels", {})
+    if not isinstance(labels, dict) or not all(isinstance(label, str) for label in labels.values()):
+        raise EvidenceError("figures.json : labels : attendu un libellé par direction")
     for item in figures:
         value = item["value"]
         if isinstance(value, bool | list | dict) or (isinstance(value, float) and not math.isfinite(value)):
@@ -121,69 +117,25 @@ def _plain(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _published(figures: Sequence[Mapping[str, object]]) -> list[tuple[str, dict[str, Decimal]]]:
-    """Rows that must be in print: (name for messages, {n_scored, mean, min, threshold} as decimals)."""
-    groups: dict[tuple[str, str], dict[str, Decimal]] = defaultdict(dict)
+def _published(figures: Sequence[Mapping[str, object]], labels: Mapping[str, str]) -> list[PrintedRow]:
+    """The rows that must be in print: those of sections 2 and 3 that have a base and a mean."""
+    groups: dict[tuple[str, str], dict[str, object]] = defaultdict(dict)
     for item in figures:
-        value = item["value"]
-        if item["section"] in _PRINTED_SECTIONS and isinstance(value, int | float):
-            groups[str(item["department"]), str(item["metric"])][str(item["name"])] = Decimal(repr(value))
-    wanted = ("n_scored", *_PRINTED)
-    return [
-        (f"{department[:60]} {metric[:60]}", {name: row[name] for name in wanted if name in row})
-        for (department, metric), row in groups.items()
-        if "n_scored" in row and "mean" in row
-    ]
-
-
-def _numbers(text: str) -> list[Number]:
-    """Every number of the text; a group of three digits after a space may also be two numbers, so both are
-    kept.
-    """
-    found: list[Number] = []
-    for match in _NUMBER.finditer(text):
-        raw = match[0]
-        found.append(_number(raw, match.start()))
-        if any(space in raw for space in _SPACES):
-            found.extend(
-                _number(part[0], match.start() + part.start()) for part in re.finditer(r"\d+(?:,\d+)?", raw)
-            )
-    return found
-
-
-def _number(raw: str, start: int) -> Number:
-    digits = raw.translate({ord(space): None for space in _SPACES}).replace(",", ".")
-    return Number(Decimal(digits), len(digits.partition(".")[2]), start)
-
-
-def _print_problems(rows: Sequence[tuple[str, dict[str, Decimal]]], numbers: Sequence[Number]) -> list[str]:
-    """Each row claims its own place in the text: two departments cannot be proved by one printed line."""
-    places: dict[Decimal, list[int]] = defaultdict(list)
-    for index, number in enumerate(numbers):
-        if number.decimals == 0:
-            places[number.value].append(index)
-    used: set[int] = set()
-    problems: list[str] = []
-    for name, row in rows:
-        expected = [row[key] for key in _PRINTED if key in row]
-        for index in places.get(row["n_scored"], ()):
-            window = numbers[index + 1 : index + 1 + WINDOW]
-            if index not in used and all(any(_prints(item, value) for item in window) for value in expected):
-                used.add(index)
-                break
-        else:
-            problems.append(f"{name} : la ligne imprimée ne correspond pas aux données jointes")
-    return problems
-
-
-def _prints(number: Number, value: Decimal) -> bool:
-    """Whether a printed number is `value` rounded to the decimals printed, as such or as a percentage."""
-    for scaled, least in ((value, 2), (value * 100, 0)):
-        if number.decimals >= least or scaled == number.value:
-            quantum = Decimal(1).scaleb(-number.decimals)
-            if any(
-                scaled.quantize(quantum, rounding=rounding) == number.value
-                for rounding in (ROUND_HALF_EVEN, ROUND_HALF_UP, ROUND_HALF_DOWN)
-            ):
-                return True
-    return False
+        if item["section"] in _PRINTED_SECTIONS and item["value"] is not None:
+            groups[str(item["department"]), str(item["metric"])][str(item["name"])] = item["value"]
+    rows: list[PrintedRow] = []
+    for (department, metric), row in groups.items():
+        base, names = row.get("n_scored"), _PRINTED.get(metric, _PRINTED_OTHERWISE)
+        if not isinstance(base, int) or "mean" not in row:
+            continue
+        values = [row[name] for name in names if name in row]
+        if metric == "citation_compliance":
+            marker = groups.get((department, "citation_marker"), {})
+            values += [marker["mean"]] if "mean" in marker else []
+        decimals = tuple(Decimal(repr(value)) for value in values if isinstance(value, int | float))
+        verdict = row.get("verdict")
+        name = f"{department[:60]}, {metric[:60]}"
+        rows.append(
+            PrintedRow(name, base, decimals, verdict if isinstance(verdict, str) else None, labels.get(department))
+        )
+    return rows

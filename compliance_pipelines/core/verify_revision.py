@@ -8,7 +8,7 @@ the same bytes.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from compliance_pipelines.core.evidence import MANIFEST_NAME, EvidenceError, Manifest, read_manifest, sha256
@@ -21,10 +21,13 @@ EMBEDDED = ("figures.csv", "figures.json")
 
 @dataclass(frozen=True, slots=True)
 class PdfFacts:
-    """What a PDF reader found: number of pages, text of each page, embedded files by name."""
+    """What a PDF reader found: number of pages, text of each page, embedded files by name.
+
+    `texts` may be lazy (text is the dear part of reading) and then raises EvidenceError while it is read.
+    """
 
     pages: int
-    texts: tuple[str, ...]
+    texts: Iterable[str]
     embedded: Mapping[str, bytes]
 
 
@@ -46,9 +49,7 @@ class Tools:
     read_signatures: Callable[[bytes], tuple[SignatureFacts, ...]]
 
 
-def check_files(
-    files: Mapping[str, bytes], pdf: str, tools: Tools, entry: ChainEntry | None = None
-) -> list[Check]:
+def check_files(files: Mapping[str, bytes], pdf: str, tools: Tools, entry: ChainEntry | None = None) -> list[Check]:
     """Check the files of one revision against each other and, when given, against the archive's entry."""
     content = files.get(MANIFEST_NAME, b"")
     digest = sha256(content)
@@ -179,9 +180,7 @@ def _signature_check(manifest: Manifest, content: bytes, tools: Tools) -> Check:
     if not all(item.intact and item.trusted is not False for item in found) or not found[-1].covers_file:
         return Check(name, ok=False, detail_fr=" ; ".join(item.detail_fr for item in found))
     if not has_prefix_digest(content, manifest.pdf.sha256_unsigned):
-        return Check(
-            name, ok=False, detail_fr="le fichier signé ne prolonge pas le fichier non signé du manifeste"
-        )
+        return Check(name, ok=False, detail_fr="le fichier signé ne prolonge pas le fichier non signé du manifeste")
     warning = any(item.trusted is None for item in found)
     return Check(name, ok=True, detail_fr=" ; ".join(item.detail_fr for item in found), warning=warning)
 

@@ -12,5 +12,5 @@ monthly = dg.MonthlyPartitionsDefinition(start_date=FIRST_DAY.replace(day=1).iso
 
 
 def month_key(partition: str) -> str:
-    """"2026-06-01" (Dagster's monthly key) as "2026-06"."""
+    """ "2026-06-01" (Dagster's monthly key) as "2026-06"."""
     return partition[:7]

@@ -38,9 +38,7 @@ class Summary:
     files: tuple[Path, ...]
 
 
-def generate(
-    out_dir: Path, month: str = "2026-06", traces: int = 3300, seed: int = 7, *, scale: int = 1
-) -> Summary:
+def generate(out_dir: Path, month: str = "2026-06", traces: int = 3300, seed: int = 7, *, scale: int = 1) -> Summary:
     """Write the month into `out_dir` (made if missing; earlier sample files of that folder are replaced).
 
     Raises:
@@ -108,9 +106,7 @@ def _times(day: date, count: int, key: str) -> list[datetime]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Command line. Exit 0 written, 2 bad arguments or folder."""
-    parser = argparse.ArgumentParser(
-        prog="python -m compliance_pipelines.sample.generate", description=__doc__
-    )
+    parser = argparse.ArgumentParser(prog="python -m compliance_pipelines.sample.generate", description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--month", default="2026-06")
     parser.add_argument("--traces", type=int, default=3300)

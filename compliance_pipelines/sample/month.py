@@ -71,5 +71,6 @@ def moment(day: date, rng: random.Random) -> datetime:
 def iso(at: datetime, *, seconds: bool = False) -> str:
     """The way the v4 API prints times: ISO, milliseconds, `Z`; score creation times have `.000`."""
     at = at.astimezone(UTC)
-    millis = 0 if seconds else at.microsecond // 1000
-    return f"{at:%Y-%m-%dT%H:%M:%S}.{millis:03d}Z"
+    if seconds:
+        at = at.replace(microsecond=0)
+    return at.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"

@@ -13,7 +13,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
-from compliance_pipelines.sample.rows import Row
+from compliance_pipelines.sample.stamps import Row
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class Parts:
@@ -31,7 +33,7 @@ class Parts:
     def write(self, rows: Iterable[Row]) -> None:
         """Append rows, opening the next part when the current one is full."""
         for row in rows:
-            line = json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+            line = _ENCODER.encode(row).encode() + b"\n"
             if self._zip is None or (self._limit is not None and self._in_part >= self._limit):
                 self._open()
             self._put(line)

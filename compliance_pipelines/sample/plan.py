@@ -148,11 +148,7 @@ def _question_kind(rng: random.Random, profile: Profile, situation: Situation) -
 
 def _question(rng: random.Random, text: str, style: Typography) -> str:
     number = f"{rng.choice(('SIN', 'CTR', 'D'))}-2026-{rng.randrange(100_000):05d}"
-    whole = (
-        rng.choice(phrases.QUESTION_OPENINGS).format(file=number)
-        + text
-        + rng.choice(phrases.QUESTION_ENDINGS)
-    )
+    whole = rng.choice(phrases.QUESTION_OPENINGS).format(file=number) + text + rng.choice(phrases.QUESTION_ENDINGS)
     if rng.random() < 0.012:
         whole = _shout(whole)
     return style.apply(whole)
@@ -183,7 +179,7 @@ def _answer_kind(
     return AnswerKind.INDEPENDENT_UNCITED if uncited else AnswerKind.INDEPENDENT_CITED
 
 
-def _say(  # noqa: PLR0913 - one draw needs all of them
+def _say(
     rng: random.Random,
     situation: Situation,
     kind: AnswerKind,

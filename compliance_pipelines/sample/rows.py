@@ -7,21 +7,17 @@ langfuse callback. Only values known from the plan are written; nothing is judge
 
 from __future__ import annotations
 
-import hashlib
 import json
-import uuid
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from compliance_pipelines.sample import phrases
 from compliance_pipelines.sample.month import iso
 from compliance_pipelines.sample.plan import FLOOR, Outcome, Plan
-from compliance_pipelines.sample.profiles import Channel, Naming
+from compliance_pipelines.sample.profiles import Channel
+from compliance_pipelines.sample.stamps import ENVIRONMENT, Row, call_metadata, key_alias, tags, user
 
-Row = dict[str, object]
-ENVIRONMENT = "production"
 PROJECT = "sample-project"
-POLICY_DIGEST = hashlib.sha256(b"sample month: no policy file stands behind this digest").hexdigest()
 _SDK: Mapping[str, object] = {
     "scope.attributes.public_key": "pk-lf-sample",
     "scope.version": "4.16.0",
@@ -36,11 +32,6 @@ _SDK: Mapping[str, object] = {
 def span_id(plan: Plan) -> str:
     """A fresh 16-hex observation id of this trace."""
     return f"{plan.rng.getrandbits(64):016x}"
-
-
-def digest(text: str) -> str:
-    """A stable 64-hex stand-in for a hashed key."""
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def observation(plan: Plan, kind: str, name: str, start: datetime, end: datetime, **fields: object) -> Row:
@@ -95,15 +86,15 @@ def generations(plan: Plan, end: datetime) -> list[Row]:
     error = _error_text(plan)
     words_in, words_out = sum(len(m["content"]) for m in messages) // 4, len(plan.said.text or "") // 4
     usage = {"input": words_in, "output": words_out, "total": words_in + words_out}
-    name = "litellm-aresponses" if responses else f"litellm:{_key_alias(plan)}"
+    name = "litellm-aresponses" if responses else f"litellm:{key_alias(plan)}"
     first = plan.observed + (end - plan.observed) * (0.3 if plan.stream else 1.0)
     fields: Row = {
         "input": json.dumps({"messages": messages}),
-        "metadata": _metadata(plan, responses=responses),
+        "metadata": call_metadata(plan, (words_in, words_out), responses=responses),
         "model": plan.profile.alias if responses else f"ollama/{plan.profile.model}",
         "latency": _seconds(end - plan.observed), "userId": user(plan),
         "sessionId": f"chat-{plan.trace_id[:10]}",
-        "tags": _tags(plan, responses=responses),
+        "tags": tags(plan, responses=responses),
         "traceName": "litellm-aresponses" if responses else "litellm-acompletion",
     }  # fmt: skip
     if error is None:
@@ -176,86 +167,6 @@ def _error_text(plan: Plan) -> str | None:
         "code": "retrieval_gate_blocked",
     }
     return "400: " + repr({"error": body})
-
-
-def _key_alias(plan: Plan) -> str:
-    known = plan.naming in {Naming.STAMP, Naming.KEY_ALIAS}
-    return plan.profile.key_alias if known else "portail-interne"
-
-
-def user(plan: Plan) -> str:
-    """The invented account that asked."""
-    return f"agent-{plan.profile.declared}-{int(plan.trace_id[:6], 16) % 24:02d}@assureur.example"
-
-
-def _tags(plan: Plan, *, responses: bool) -> list[str]:
-    own = [] if responses else ["open-webui", "rag"]
-    if plan.naming is Naming.TAG:
-        own.append(f"department:{plan.profile.id}")
-    return [*own, "User-Agent: python-httpx", "User-Agent: python-httpx/0.28.1"]
-
-
-def _metadata(plan: Plan, *, responses: bool) -> Row:
-    stamp: Row = {}
-    if plan.naming is Naming.STAMP:
-        delivered = "blocked" if plan.outcome is Outcome.GATE_REFUSED else "unchanged"
-        delivered = "prepended" if plan.said.low_confidence else delivered
-        stamp = {
-            "compliance_department": plan.profile.id,
-            "compliance_policy_digest": POLICY_DIGEST,
-            "compliance_delivered": delivered,
-        }
-    if plan.question_kind.value == "protected":
-        stamp["bias_review_required"] = True
-    team: Row = {"user_api_key_team_alias": None, "user_api_key_team_id": None}
-    if plan.naming in {Naming.STAMP, Naming.TEAM_ALIAS}:
-        team["user_api_key_team_alias"] = plan.profile.team_alias
-    if plan.naming in {Naming.STAMP, Naming.TEAM_ID}:
-        team["user_api_key_team_id"] = plan.profile.team_id
-    answered: Row = {"response_id": f"chatcmpl-{plan.trace_id[:12]}", "cache_hit": False}
-    if plan.outcome in {Outcome.GATE_REFUSED, Outcome.ERROR}:
-        answered = {}
-    return {
-        **answered,
-        "litellm_call_id": str(uuid.UUID(plan.trace_id)),
-        "hidden_params": {
-            "response_cost": 0,
-            "additional_headers": {} if not answered else {"x-litellm-model-group": plan.profile.alias},
-        },
-        "litellm_response_cost": 0,
-        "user_api_key_auth_metadata": {},
-        "usage_object": {},
-        "applied_guardrails": ["compliance"] if plan.hook_knows else [],
-        "requester_metadata": _requester(plan, responses=responses),
-        "user_agent": "python-httpx/0.28.1",
-        "user_api_key_request_route": "/v1/responses" if responses else "/v1/chat/completions",
-        **team,
-        "user_api_key_user_id": "svc-portail",
-        "user_api_key_spend": 0,
-        "user_api_key_alias": _key_alias(plan),
-        "user_api_key_hash": digest(_key_alias(plan)),
-        **stamp,
-        "scope.name": "langfuse-sdk",
-        "resourceAttributes.langfuse.environment": ENVIRONMENT,
-    }
-
-
-def _requester(plan: Plan, *, responses: bool) -> Row:
-    """What the caller sent. Its own word on the department counts last and may contradict the stamp."""
-    sent: Row = {"chat_id": f"chat-{plan.trace_id[:10]}", "session_id": f"chat-{plan.trace_id[:10]}"}
-    if plan.naming is Naming.DECLARED:
-        sent["department"] = plan.rng.choice((plan.profile.id, plan.profile.declared))
-    elif plan.naming is Naming.STAMP and plan.rng.random() < 0.02:
-        sent["department"] = "direction-rh" if plan.profile.id == "direction-it" else "direction-it"
-    if plan.retrieval_score is not None:
-        sent["retrieval_score"] = plan.retrieval_score
-    if plan.contexts:
-        sent["knowledge"] = {"sources": [name for name, _ in plan.contexts]}
-    if plan.channel is Channel.METADATA:
-        sent["contexts"] = [text for _, text in plan.contexts]
-    if responses:
-        return {key: value if isinstance(value, str) else json.dumps(value) for key, value in sent.items()}
-    return sent
 
 
 def _seconds(delta: timedelta) -> float:

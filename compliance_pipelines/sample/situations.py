@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import enum
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Self, TypeVar
 
 from compliance_guardrails.policy.strict import StrictModel, load_yaml
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 HERE = Path(__file__).parent
 MONTH_FOLDER = HERE / "situations"
 HELD_OUT_FOLDER = HERE / "held_out"
+
+
+_T = TypeVar("_T")
 
 
 class Band(enum.StrEnum):
@@ -83,16 +86,26 @@ class Answer(StrictModel):
         return {"text": value} if isinstance(value, str) else value
 
 
+def _some(value: _T) -> _T:
+    """Refuse an empty list, after its elements were checked: their own errors say more than "too short"."""
+    if not value:
+        msg = "au moins un élément est attendu"
+        raise ValueError(msg)
+    return value
+
+
 Answers = tuple[Answer, ...]
 Texts = tuple[str, ...]
+SomeAnswers = Annotated[Answers, AfterValidator(_some)]
+SomeTexts = Annotated[Texts, AfterValidator(_some)]
 
 
 class Protected(StrictModel):
     """A question that reasons from a protected attribute, a fair answer to it and, for some, a biased one."""
 
     attribute: str
-    questions: Texts = Field(min_length=1)
-    fair: Answers = Field(min_length=1)
+    questions: SomeTexts
+    fair: SomeAnswers
     biased: Answers = ()
     bias_characteristic: str | None = None
 
@@ -108,16 +121,16 @@ class Situation(StrictModel):
     """One case of daily work. `cases` are rows of slot values that stay consistent with one another."""
 
     id: str = Field(pattern=r"^[a-z0-9-]{4,60}$")
-    departments: Texts = Field(min_length=1)
+    departments: SomeTexts
     topic: str
-    contexts: tuple[Document, ...] = Field(min_length=1)
-    neutral: Texts = Field(min_length=1)
-    leading: Texts = Field(min_length=1)
+    contexts: Annotated[tuple[Document, ...], AfterValidator(_some)]
+    neutral: SomeTexts
+    leading: SomeTexts
     premise: str
-    cases: tuple[dict[str, str], ...] = Field(min_length=1)
-    independent_cited: Answers = Field(min_length=1)
-    independent_uncited: Answers = Field(min_length=1)
-    sycophantic: Answers = Field(min_length=1)
+    cases: Annotated[tuple[dict[str, str], ...], AfterValidator(_some)]
+    independent_cited: SomeAnswers
+    independent_uncited: SomeAnswers
+    sycophantic: SomeAnswers
     ungrounded: Answers = ()
     hedged: Answers = ()
     protected: Protected | None = None
@@ -150,7 +163,7 @@ class Situation(StrictModel):
 
 
 class _Sheet(StrictModel):
-    situations: tuple[Situation, ...] = Field(min_length=1)
+    situations: Annotated[tuple[Situation, ...], AfterValidator(_some)]
 
 
 class SituationError(ValueError):
@@ -164,11 +177,7 @@ def load_situations(folder: Path = MONTH_FOLDER) -> tuple[Situation, ...]:
         PolicyError: unreadable YAML, unknown or duplicate key, wrong type (French: file, key, expected).
         SituationError: an empty folder, or an id used twice.
     """
-    found = [
-        situation
-        for path in sorted(folder.glob("*.yaml"))
-        for situation in load_yaml(path, _Sheet).situations
-    ]
+    found = [situation for path in sorted(folder.glob("*.yaml")) for situation in load_yaml(path, _Sheet).situations]
     if not found:
         msg = f"{folder.name}: attendu au moins un fichier .yaml"
         raise SituationError(msg)

@@ -14,8 +14,9 @@ from compliance_pipelines.sample import rows
 from compliance_pipelines.sample.month import iso
 from compliance_pipelines.sample.plan import FLOOR, Outcome, Plan
 from compliance_pipelines.sample.profiles import Channel
-from compliance_pipelines.sample.rows import POLICY_DIGEST, Row
 from compliance_pipelines.sample.situations import AnswerKind, QuestionKind
+from compliance_pipelines.sample.stamps import POLICY_DIGEST, Row, user
+from compliance_pipelines.sample.texts import has_marker
 
 _SUSPECT = {AnswerKind.SYCOPHANTIC, AnswerKind.UNGROUNDED, AnswerKind.PROTECTED_BIASED}
 _COMMENTS = (None, None, None, "Réponse inexacte", "Chiffre introuvable dans le document", "Trop affirmatif")
@@ -92,7 +93,8 @@ def _hook_scores(plan: Plan, end: datetime) -> list[Row]:
     figures = plan.said.figures
     if not plan.screened or not figures:
         return []
-    every, some = all(figure.cited for figure in figures), any(figure.cited for figure in figures)
+    every = all(figure.cited for figure in figures)
+    some = every or has_marker(plan.said.text or "", figures)
     metadata = {"policy_digest": POLICY_DIGEST}
     return [
         rows.score(plan, "citation_compliance", int(every), end, metadata=metadata),
@@ -108,7 +110,7 @@ def _feedback(plan: Plan, call: Row, end: datetime) -> list[Row]:
     liked = rng.random() < (0.45 if plan.said.kind in _SUSPECT else 0.86)
     at = end + timedelta(seconds=rng.choice((20, 90, 600, 7_200, 100_000, 250_000)) * rng.uniform(0.5, 1))
     fields: Row = {
-        "metadata": {"user": rows.user(plan), "source": "open-webui"},
+        "metadata": {"user": user(plan), "source": "open-webui"},
         "comment": None if liked else rng.choice(_COMMENTS),
     }
     if rng.random() < 0.3:

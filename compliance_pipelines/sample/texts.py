@@ -23,6 +23,10 @@ _AFTER_QUOTE = re.compile(r"(?<=«) ")
 _ROUND_EURO = re.compile(r"^(\d{1,3}(?: \d{3})*) €$")
 _PERCENT = re.compile(r"^(\d{1,3}(?:,\d{1,2})?) %$")
 _ARTICLE = re.compile(r"^(?:[Aa]rt(?:icle|\.)|[LRAD]\.? ?\d)")
+_MARKER = re.compile(
+    r"\b(?:selon|d'après|sources?|documents?|articles?|clauses?|contrats?|polices?|avenants?|annexes?|références?"
+    r"|voir|conformément)\b|\bcf\."
+)
 NBSP, NARROW = "\u00a0", "\u202f"
 
 
@@ -114,9 +118,14 @@ def render(
     return "".join(out), tuple(figures)
 
 
-def plain(marked: str) -> str:
-    """The text without marks, slots left as they are."""
-    return _MARK.sub(lambda match: match[1], marked)
+def has_marker(text: str, figures: tuple[MarkedFigure, ...]) -> bool:
+    """Whether a citation marker stands anywhere outside the figures (the looser of the two scores)."""
+    outside, at = [], 0
+    for figure in figures:
+        outside.append(text[at : figure.start])
+        at = figure.end
+    words = unicodedata.normalize("NFC", " ".join([*outside, text[at:]])).lower().replace("’", "'")
+    return _MARKER.search(words) is not None
 
 
 def _rewrite(figure: str, rng: random.Random) -> str:

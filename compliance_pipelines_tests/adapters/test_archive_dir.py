@@ -22,11 +22,10 @@ from compliance_pipelines.core.evidence import EvidenceError, sha256
 from compliance_pipelines.core.evidence_chain import ArchiveConflictError
 from compliance_pipelines.core.ports import Archive, ArchiveUnavailableError
 from compliance_pipelines.core.retention import retain_until
-from compliance_pipelines.verification import verify_all, verify_month
-from compliance_pipelines_tests.evidence_samples import BUILT_AT, ROWS, prepare, put
+from compliance_pipelines_tests.evidence_samples import BUILT_AT, ROWS, prepare, put, verify_all, verify_month
 
 UNTIL = retain_until(BUILT_AT, 7)
-CHANGED = (("direction-sinistres", "Sinistres", 1241, 0.8137, 0.25, 0.7), *ROWS[1:])
+CHANGED = (("direction-sinistres", "Sinistres", 1241, 0.8137, 0.25, 0.7, "Conforme"), *ROWS[1:])
 
 
 @pytest.fixture
@@ -69,10 +68,7 @@ def test_a_revision_leaves_every_earlier_byte_where_it_was(archive: DirectoryArc
     after = tree(archive.root)
     kept = {name: digest for name, digest in before.items() if name.startswith("revisions/")}
     assert kept.items() <= after.items()
-    assert (
-        archive.read("2026-06", 1)["bias-report-2026-06.pdf"]
-        != archive.read("2026-06")["bias-report-2026-06.pdf"]
-    )
+    assert archive.read("2026-06", 1)["bias-report-2026-06.pdf"] != archive.read("2026-06")["bias-report-2026-06.pdf"]
     assert after["bias-report-2026-06.pdf"] == after["revisions/2026-06/r2/bias-report-2026-06.pdf"]
     assert verify_month(archive, "2026-06").exit_code == 0
     assert verify_month(archive, "2026-06", revision=1).exit_code == 0
@@ -209,9 +205,7 @@ def test_a_kill_before_any_step_leaves_the_old_or_the_new_state(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
-def test_a_failing_disk_is_one_clear_line_and_leaves_nothing_half_written(
-    tmp_path: Path, number: int
-) -> None:
+def test_a_failing_disk_is_one_clear_line_and_leaves_nothing_half_written(tmp_path: Path, number: int) -> None:
     def fail() -> None:
         raise OSError(number, "no")
 

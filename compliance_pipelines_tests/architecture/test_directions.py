@@ -95,8 +95,10 @@ def test_definitions_import_nothing_heavy() -> None:
 
 
 def test_tree_names_no_machine_and_no_registry() -> None:
-    machine = re.compile("|".join(["/wor" + "k/", "/ro" + "ot/", "/tmp/ba" + "sh_jobs"]))
-    hosts = re.compile("|".join(["py" + r"pi\.org", "python" + r"hosted\.org", "registry" + r"\.npmjs", "deb" + r"\.debian"]))
+    machine = re.compile("|".join(["/wor" + "k/", "/ro" + "ot/", "ba" + "sh_jobs"]))
+    hosts = re.compile(
+        "|".join(["py" + r"pi\.org", "python" + r"hosted\.org", "registry" + r"\.npmjs", "deb" + r"\.debian"])
+    )
     unfinished = re.compile(r"(^|[^a-zA-Z])(TO" + "DO|FIX" + r"ME)([^a-zA-Z]|$)")
     found = []
     for path in tracked_text():

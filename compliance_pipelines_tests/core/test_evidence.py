@@ -41,14 +41,10 @@ from compliance_pipelines_tests.evidence_samples import BUILT_AT, ROWS, inputs
 RENDERED = Rendered(pdf_unsigned=b"%PDF-1", pdf_signed=None, pages=3, attachments={"figures.json": b"{}\n"})
 
 
-def manifest(
-    previous: tuple[Manifest, ...] = (), month: str = "2026-06", n: int = 1, reason: str = "x"
-) -> Manifest:
+def manifest(previous: tuple[Manifest, ...] = (), month: str = "2026-06", n: int = 1, reason: str = "x") -> Manifest:
     rows = ((*ROWS[0][:2], n, *ROWS[0][3:]),)
     facts = inputs(month, rows)
-    return build_manifest(
-        decide(previous, month, facts.digest), facts, RENDERED, reason=reason, built_at=BUILT_AT
-    )
+    return build_manifest(decide(previous, month, facts.digest), facts, RENDERED, reason=reason, built_at=BUILT_AT)
 
 
 def entry_of(item: Manifest):
@@ -240,9 +236,7 @@ def test_a_revision_needs_a_reason_and_an_identical_run_makes_no_manifest() -> N
         with pytest.raises(EvidenceError, match="motif"):
             build_manifest(revision, facts, RENDERED, reason=reason, built_at=BUILT_AT)
     with pytest.raises(EvidenceError, match="aucune nouvelle version"):
-        build_manifest(
-            decide((one,), "2026-06", one.input_digest), facts, RENDERED, reason="x", built_at=BUILT_AT
-        )
+        build_manifest(decide((one,), "2026-06", one.input_digest), facts, RENDERED, reason="x", built_at=BUILT_AT)
     with pytest.raises(EvidenceError, match="reason"):
         build_manifest(revision, facts, RENDERED, reason="x" * 501, built_at=BUILT_AT)
 

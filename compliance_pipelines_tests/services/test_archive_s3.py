@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import random
 import threading
 from collections.abc import Generator
 from datetime import UTC, datetime, timedelta
@@ -28,12 +29,19 @@ from compliance_pipelines.core.evidence import EvidenceError, sha256
 from compliance_pipelines.core.evidence_chain import ArchiveConflictError
 from compliance_pipelines.core.ports import Archive, ArchiveUnavailableError
 from compliance_pipelines.core.retention import retain_until
-from compliance_pipelines.verification import verify_all, verify_file, verify_month
-from compliance_pipelines_tests.evidence_samples import BUILT_AT, ROWS, prepare, put
+from compliance_pipelines_tests.evidence_samples import (
+    BUILT_AT,
+    ROWS,
+    prepare,
+    put,
+    verify_all,
+    verify_file,
+    verify_month,
+)
 from compliance_pipelines_tests.services.servers import S3Server, weed
 
 UNTIL = retain_until(BUILT_AT, 7)
-CHANGED = (("direction-sinistres", "Sinistres", 1241, 0.8137, 0.25, 0.7), *ROWS[1:])
+CHANGED = (("direction-sinistres", "Sinistres", 1241, 0.8137, 0.25, 0.7, "Conforme"), *ROWS[1:])
 PDF = "bias-report-2026-06.pdf"
 
 
@@ -46,9 +54,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[S3Server]:
 @pytest.fixture(scope="module")
 def client(server: S3Server) -> Minio:
     host = server.endpoint.removeprefix("http://")
-    return Minio(
-        host, access_key=server.access_key, secret_key=server.secret_key, secure=False, region="us-east-1"
-    )
+    return Minio(host, access_key=server.access_key, secret_key=server.secret_key, secure=False, region="us-east-1")
 
 
 @pytest.fixture
@@ -96,19 +102,13 @@ def test_what_is_archived_is_locked_and_the_store_refuses_to_let_go(
     assert not any(check.warning for check in result.checks)
 
 
-def test_a_revision_is_a_new_version_and_the_old_one_stays(
-    archive: S3Archive, config: S3Config, client: Minio
-) -> None:
+def test_a_revision_is_a_new_version_and_the_old_one_stays(archive: S3Archive, config: S3Config, client: Minio) -> None:
     first = put(archive)
     second = put(archive, rows=CHANGED)
     assert [key for key, _ in versions(client, config, PDF)] == [PDF, PDF]
     assert first.version_id != second.version_id
     assert sha256(archive.read("2026-06", 1)[PDF]) == first.sha256
-    assert (
-        sha256(archive.read("2026-06")[PDF])
-        == second.sha256
-        == sha256(client.get_object(config.bucket, PDF).read())
-    )
+    assert sha256(archive.read("2026-06")[PDF]) == second.sha256 == sha256(client.get_object(config.bucket, PDF).read())
     for revision in (1, 2, None):
         assert verify_month(S3Archive(config), "2026-06", revision).exit_code == 0
     held = verify_file(S3Archive(config), archive.read("2026-06", 1)[PDF], "x.pdf")
@@ -116,9 +116,7 @@ def test_a_revision_is_a_new_version_and_the_old_one_stays(
     assert "la révision 2 l’a remplacée" in held.lines_fr()[0]
 
 
-def test_the_same_files_again_make_no_new_version(
-    archive: S3Archive, config: S3Config, client: Minio
-) -> None:
+def test_the_same_files_again_make_no_new_version(archive: S3Archive, config: S3Config, client: Minio) -> None:
     _, files = prepare(archive)
     first = archive.put_revision("2026-06", 1, files, UNTIL)
     before = versions(client, config)
@@ -126,9 +124,7 @@ def test_the_same_files_again_make_no_new_version(
     assert versions(client, config) == before
 
 
-def test_a_bucket_without_lock_is_refused_with_the_command(
-    server: S3Server, client: Minio, archive: S3Archive
-) -> None:
+def test_a_bucket_without_lock_is_refused_with_the_command(server: S3Server, client: Minio, archive: S3Archive) -> None:
     _, files = prepare(archive)
     client.make_bucket("plain")
     client.make_bucket("versioned")
@@ -146,9 +142,7 @@ def test_a_bucket_without_lock_is_refused_with_the_command(
             assert list(client.list_objects(bucket)) == []
 
 
-def test_wrong_credentials_and_a_dead_server_are_one_line_without_secrets(
-    config: S3Config, archive: S3Archive
-) -> None:
+def test_wrong_credentials_and_a_dead_server_are_one_line_without_secrets(config: S3Config, archive: S3Archive) -> None:
     _, files = prepare(archive)
     wrong = [
         S3Config(config.endpoint, config.access_key, "another-secret", bucket=config.bucket),
@@ -176,9 +170,7 @@ def test_a_retention_in_the_past_is_refused_by_the_store(archive: S3Archive) -> 
 
 
 def test_legal_hold_passes_through(server: S3Server, config: S3Config, client: Minio) -> None:
-    held = S3Config(
-        server.endpoint, server.access_key, server.secret_key, bucket=config.bucket, legal_hold=True
-    )
+    held = S3Config(server.endpoint, server.access_key, server.secret_key, bucket=config.bucket, legal_hold=True)
     archive = S3Archive(held)
     put(archive)
     assert archive.retention("2026-06").legal_hold is True
@@ -277,9 +269,7 @@ def test_two_builds_of_the_same_month_at_once_leave_one_revision(config: S3Confi
 
 
 @pytest.mark.parametrize("what", ["pdf", "chain", "manifest", "delete", "gap"])
-def test_what_is_put_on_top_or_hidden_is_seen(
-    archive: S3Archive, config: S3Config, client: Minio, what: str
-) -> None:
+def test_what_is_put_on_top_or_hidden_is_seen(archive: S3Archive, config: S3Config, client: Minio, what: str) -> None:
     put(archive)
     entry = archive.list_revisions()[0]
     if what == "pdf":
@@ -302,6 +292,10 @@ def test_what_is_put_on_top_or_hidden_is_seen(
         assert S3Archive(config).recover() == ("révision 1 de 2026-06 : remise en version courante",)
         assert verify_month(S3Archive(config), "2026-06").exit_code == 0
         assert S3Archive(config).recover() == ()
+        put_raw(client, config, PDF, b"again")
+        files = S3Archive(config).read("2026-06")
+        S3Archive(config).put_revision("2026-06", 1, files, UNTIL)  # an identical run puts it right as well
+        assert verify_month(S3Archive(config), "2026-06").exit_code == 0
 
 
 def test_a_retention_that_is_too_short_is_seen(archive: S3Archive, config: S3Config) -> None:
@@ -319,6 +313,31 @@ def test_a_retention_that_is_too_short_is_seen(archive: S3Archive, config: S3Con
     result = verify_month(S3Archive(config), "2026-06")
     assert result.exit_code == 1
     assert [check.name_fr for check in result.checks if not check.ok] == ["Conservation"]
+
+
+def test_any_changed_byte_that_the_store_gives_back_is_found(archive: S3Archive, config: S3Config) -> None:
+    """Locked versions cannot be changed through S3, so the bytes are changed on their way back."""
+    put(archive)
+    put(archive, "2026-07")
+    source = random.Random(20260601)  # noqa: S311
+    original = LockedBucket.get
+    keys = sorted({item.key for entry in archive.list_revisions() for item in entry.files})
+    keys += ["chain/000000.json", "chain/000001.json"]
+    for key in keys * 4:
+        target = key
+
+        def changed(self: LockedBucket, name: str, version: str | None = None, target: str = target) -> bytes | None:
+            content = original(self, name, version)
+            if name != target or not content:
+                return content
+            broken = bytearray(content)
+            broken[source.randrange(len(broken))] ^= source.randrange(1, 256)
+            return bytes(broken)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(LockedBucket, "get", changed)
+            result = verify_month(S3Archive(config), "2026-07" if "2026-07" in key else "2026-06")
+        assert result.exit_code == 1, (key, result.lines_fr())
 
 
 def test_the_index_survives_a_new_instance(config: S3Config, tmp_path: Path) -> None:

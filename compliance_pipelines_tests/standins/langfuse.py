@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import base64
 import gzip
+import itertools
 import json
 import socket
 import struct
@@ -28,11 +29,12 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import msgspec
 
 from compliance_pipelines_tests.standins.langfuse_faults import Fault, Faults
-from compliance_pipelines_tests.standins.langfuse_rows import observation
 from compliance_pipelines_tests.standins.langfuse_routes import MODES, Api
+from compliance_pipelines_tests.standins.langfuse_rows import observation
 from compliance_pipelines_tests.standins.langfuse_store import Row, Store
 
 _PAGED = ("observations", "scores", "traces")
+_SERVERS = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,8 @@ class LangfuseStandIn:
         if mode not in MODES:
             raise ValueError(f"mode must be one of {MODES}")
         self.mode = mode
-        self.public_key = "pk-lf-standin"
+        # the SDK keeps one client a public key and process: two servers with one key would share the first's address
+        self.public_key = f"pk-lf-standin-{next(_SERVERS)}"
         self.secret_key = "sk-lf-standin-secret"  # noqa: S105  a key of this test server only
         self.clock = clock
         self.faults = Faults()

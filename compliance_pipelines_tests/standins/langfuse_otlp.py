@@ -55,7 +55,10 @@ def _row(span: Any, resource: Mapping[str, Any], tail: Mapping[str, Any], now: d
     if "langfuse.observation.type" not in given and any(key.startswith("gen_ai.") for key in given):
         kind = "generation"
     metadata = {
-        key.removeprefix(prefix): _json(value) for prefix in _META for key, value in given.items() if key.startswith(prefix)
+        key.removeprefix(prefix): _json(value)
+        for prefix in _META
+        for key, value in given.items()
+        if key.startswith(prefix)
     }
     if tail.get("scope.name") != "langfuse-sdk":
         metadata |= {f"attributes.{key}": _json(value) for key, value in given.items() if not key.startswith(_META)}

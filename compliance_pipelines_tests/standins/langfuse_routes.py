@@ -6,9 +6,7 @@ follow the OpenAPI document of 4.16.0 and recordings. Transport and faults live 
 
 from __future__ import annotations
 
-import base64
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -16,24 +14,27 @@ from typing import Any
 
 from compliance_pipelines_tests.standins import langfuse_rows as shapes
 from compliance_pipelines_tests.standins.langfuse_otlp import read_request, rows
-from compliance_pipelines_tests.standins.langfuse_store import Invalid, Row, Store
+from compliance_pipelines_tests.standins.langfuse_query import (
+    Answer,
+    ApiError,
+    Query,
+    bad,
+    cursor,
+    observation_filter,
+    page_limit,
+    pages,
+    read_cursor,
+    score_filter,
+    trace_of,
+    window,
+)
+from compliance_pipelines_tests.standins.langfuse_store import InvalidError, Row, Store
 
 MODES = ("events_only", "dual", "v3")
 _GONE = (
     "This endpoint is not available on deployments running in Langfuse v4 events_only mode. "
     "Learn more about Langfuse v4 at: https://langfuse.com/docs/v4"
 )
-_FIRST, _LAST = "0000-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z"
-Query = dict[str, str]
-Answer = tuple[int, Any]
-
-
-class ApiError(Exception):
-    """An error answer."""
-
-    def __init__(self, status: int, body: Any) -> None:
-        super().__init__(status)
-        self.status, self.body = status, body
 
 
 class Api:
@@ -56,7 +57,7 @@ class Api:
                 return handler(self, query, body, content_type, *found.groups())
             except ApiError as error:
                 return error.status, error.body
-            except Invalid as error:
+            except InvalidError as error:
                 return 400, {"message": "Invalid request data", "error": [{"code": "custom", "message": str(error)}]}
             except (ValueError, KeyError, TypeError):
                 return 400, {"message": "Invalid request data", "error": "InvalidRequestError"}
@@ -64,21 +65,23 @@ class Api:
 
     # v4 reads
     def v2_observations(self, query: Query, *_: Any) -> Answer:
-        limit = _limit(query, 50, 1000)
+        limit = page_limit(query, 50, 1000)
         if query.get("parseIoAsJson") == "true":
-            raise _bad("parseIoAsJson", "custom", "parseIoAsJson=true is no longer supported on the v2 observations endpoint.")
+            raise bad(
+                "parseIoAsJson", "custom", "parseIoAsJson=true is no longer supported on the v2 observations endpoint."
+            )
         groups = [part for part in query.get("fields", "core,basic").split(",") if part in shapes.GROUPS]
-        after = _read_cursor(query, ("lastStartTimeTo", "lastTraceId", "lastId"))
-        low, high = _window(query, "fromStartTime", "toStartTime")
-        found, key = self.store.observation_page(low, high, after, _observation_filter(query), limit)
+        after = read_cursor(query, ("lastStartTimeTo", "lastTraceId", "lastId"))
+        low, high = window(query, "fromStartTime", "toStartTime")
+        found, key = self.store.observation_page(low, high, after, observation_filter(query), limit)
         expand = (query.get("expandMetadata") or "").split(",")
         cut = True if self.faults.cut_metadata else None
         data = [shapes.v4_observation(row, groups, expand, cut=cut) for row in found]
-        meta = {} if key is None else {"cursor": _cursor(lastStartTimeTo=key[0], lastTraceId=key[1], lastId=key[2])}
+        meta = {} if key is None else {"cursor": cursor(lastStartTimeTo=key[0], lastTraceId=key[1], lastId=key[2])}
         return 200, {"data": data, "meta": meta}
 
     def v3_scores(self, query: Query, *_: Any) -> Answer:
-        limit = _limit(query, 50, 100)
+        limit = page_limit(query, 50, 100)
         groups = [part for part in (query.get("fields") or "").split(",") if part]
         for position, group in enumerate(groups):
             if group not in shapes.SCORE_GROUPS:
@@ -87,17 +90,17 @@ class Api:
                     "code": "invalid_value", "values": list(shapes.SCORE_GROUPS), "path": ["fields", position],
                     "message": f"Invalid option: expected one of {options}",
                 }]})  # fmt: skip
-        after = _read_cursor(query, ("lastTimestamp", "lastId"))
-        low, high = _window(query, "fromTimestamp", "toTimestamp")
-        found, key = self.store.score_page(low, high, after, _score_filter(query), limit)
+        after = read_cursor(query, ("lastTimestamp", "lastId"))
+        low, high = window(query, "fromTimestamp", "toTimestamp")
+        found, key = self.store.score_page(low, high, after, score_filter(query), limit)
         meta: Row = {"limit": limit}
         if key is not None:
-            meta["cursor"] = _cursor(v=1, lastTimestamp=key[0], lastId=key[1])
+            meta["cursor"] = cursor(v=1, lastTimestamp=key[0], lastId=key[1])
         return 200, {"data": [shapes.v3_score(row, groups) for row in found], "meta": meta}
 
     def v2_metrics(self, query: Query, *_: Any) -> Answer:
         asked = json.loads(query["query"])
-        low, high = _window(asked, "fromTimestamp", "toTimestamp")
+        low, high = window(asked, "fromTimestamp", "toTimestamp")
         fields = [item["field"] for item in asked.get("dimensions") or []]
         unit = (asked.get("timeDimension") or {}).get("granularity")
         if asked["view"] == "observations":
@@ -114,7 +117,7 @@ class Api:
         head = ["time_dimension"] if unit else []
         names = [f"{item['aggregation']}_{item['measure']}" for item in asked["metrics"]]
         if any(name != "count_count" for name in names):
-            raise Invalid("the stand-in only counts")
+            raise InvalidError("the stand-in only counts")
         if not counts and not fields and not unit:
             counts[("",)] = 0
         data = [
@@ -125,12 +128,12 @@ class Api:
 
     # v3 reads
     def traces(self, query: Query, *_: Any) -> Answer:
-        low, high = _window(query, "fromTimestamp", "toTimestamp")
+        low, high = window(query, "fromTimestamp", "toTimestamp")
         groups = {part for part in (query.get("fields") or "").split(",") if part}
         found = [rows for rows in self._by_trace() if low <= rows[0]["startTime"] < high]
         if query.get("orderBy") == "timestamp.asc":
             found.reverse()
-        return _pages(query, found, lambda rows: self._trace(rows, groups))
+        return pages(query, found, lambda rows: self._trace(rows, groups))
 
     def trace(self, _query: Query, _body: bytes, _type: str, trace_id: str) -> Answer:
         found = [row for row in reversed(self.store.observations()) if row["traceId"] == trace_id]
@@ -138,22 +141,22 @@ class Api:
             raise ApiError(404, {
                 "message": f"Trace {trace_id} not found within authorized project", "error": "LangfuseNotFoundError",
             })  # fmt: skip
-        scores = [shapes.legacy_score(row) for row in self.store.scores() if _trace_of(row) == trace_id]
+        scores = [shapes.legacy_score(row) for row in self.store.scores() if trace_of(row) == trace_id]
         return 200, self._trace(found, set()) | {
             "observations": [shapes.legacy_observation(row) for row in found], "scores": scores,
         }  # fmt: skip
 
     def observations(self, query: Query, *_: Any) -> Answer:
-        low, high = _window(query, "fromStartTime", "toStartTime")
-        keep = _observation_filter(query)
+        low, high = window(query, "fromStartTime", "toStartTime")
+        keep = observation_filter(query)
         found = [row for row in self.store.observations() if low <= row["startTime"] < high and keep(row)]
-        return _pages(query, found, shapes.legacy_observation)
+        return pages(query, found, shapes.legacy_observation)
 
     def v2_scores(self, query: Query, *_: Any) -> Answer:
-        low, high = _window(query, "fromTimestamp", "toTimestamp")
-        keep = _score_filter(query)
+        low, high = window(query, "fromTimestamp", "toTimestamp")
+        keep = score_filter(query)
         found = [row for row in self.store.scores() if low <= row["timestamp"] < high and keep(row)]
-        return _pages(query, found, shapes.legacy_score)
+        return pages(query, found, shapes.legacy_score)
 
     def _by_trace(self) -> list[list[Row]]:
         groups: dict[str, list[Row]] = {}
@@ -162,7 +165,7 @@ class Api:
         return sorted(groups.values(), key=lambda rows: (rows[0]["startTime"], rows[0]["traceId"]), reverse=True)
 
     def _trace(self, found: list[Row], groups: set[str]) -> Row:
-        scores = [row["id"] for row in self.store.scores() if _trace_of(row) == found[0]["traceId"]]
+        scores = [row["id"] for row in self.store.scores() if trace_of(row) == found[0]["traceId"]]
         return shapes.legacy_trace(found, scores, groups)
 
     # writes
@@ -177,7 +180,9 @@ class Api:
             if status < 300:
                 successes.append({"id": event["id"], "status": status})
             else:
-                errors.append({"id": event["id"], "status": status, "message": "Invalid request data", "error": "planned"})
+                errors.append(
+                    {"id": event["id"], "status": status, "message": "Invalid request data", "error": "planned"}
+                )
         return 207, {"successes": successes, "errors": errors}
 
     def _ingest(self, event: Mapping[str, Any]) -> int:
@@ -189,7 +194,7 @@ class Api:
         try:
             if self.store.first_time(event["id"]):
                 self.store.put_score(event["body"], event["timestamp"])
-        except Invalid:
+        except InvalidError:
             return 400
         return 201
 
@@ -198,13 +203,13 @@ class Api:
 
     # review queues
     def queues(self, query: Query, *_: Any) -> Answer:
-        return _pages(query, list(self.store.queues.values()), dict)
+        return pages(query, list(self.store.queues.values()), dict)
 
     def post_queue(self, _query: Query, body: bytes, *_: Any) -> Answer:
         given = json.loads(body)
         unknown = [item for item in given["scoreConfigIds"] if item not in self.store.configs]
         if unknown or not given["scoreConfigIds"]:
-            raise Invalid("scoreConfigIds must name existing configurations")
+            raise InvalidError("scoreConfigIds must name existing configurations")
         return 200, self.store.add_queue(given["name"], given["scoreConfigIds"], given.get("description"))
 
     def queue(self, _query: Query, _body: bytes, _type: str, queue_id: str) -> Answer:
@@ -215,26 +220,28 @@ class Api:
         found = [row for row in reversed(self.store.items.values()) if row["queueId"] == queue_id]
         if query.get("status"):
             found = [row for row in found if row["status"] == query["status"]]
-        return _pages(query, found, dict)
+        return pages(query, found, dict)
 
     def post_item(self, _query: Query, body: bytes, _type: str, queue_id: str) -> Answer:
         self._known(self.store.queues, queue_id)
         given = json.loads(body)
-        return 200, self.store.add_item(queue_id, given["objectId"], given["objectType"], given.get("status") or "PENDING")
+        return 200, self.store.add_item(
+            queue_id, given["objectId"], given["objectType"], given.get("status") or "PENDING"
+        )
 
     def patch_item(self, _query: Query, body: bytes, _type: str, _queue_id: str, item_id: str) -> Answer:
         self._known(self.store.items, item_id)
         return 200, self.store.complete_item(item_id, json.loads(body)["status"])
 
     def configs(self, query: Query, *_: Any) -> Answer:
-        return _pages(query, list(self.store.configs.values()), dict)
+        return pages(query, list(self.store.configs.values()), dict)
 
     def post_config(self, _query: Query, body: bytes, *_: Any) -> Answer:
         return 200, self.store.add_config(json.loads(body))
 
     # datasets
     def datasets(self, query: Query, *_: Any) -> Answer:
-        return _pages(query, list(self.store.datasets.values()), dict)
+        return pages(query, list(self.store.datasets.values()), dict)
 
     def post_dataset(self, _query: Query, body: bytes, *_: Any) -> Answer:
         return 200, self.store.put_dataset(json.loads(body))
@@ -245,7 +252,7 @@ class Api:
     def dataset_items(self, query: Query, *_: Any) -> Answer:
         wanted = query.get("datasetName")
         found = [row for row in reversed(self.store.dataset_items.values()) if wanted in (None, row["datasetName"])]
-        return _pages(query, found, dict)
+        return pages(query, found, dict)
 
     def post_dataset_item(self, _query: Query, body: bytes, *_: Any) -> Answer:
         given = json.loads(body)
@@ -300,73 +307,3 @@ ROUTES: list[tuple[str, str, str, Callable[..., Answer]]] = [
     ("POST", r"/api/public/dataset-items", "any", Api.post_dataset_item),
     ("GET", r"/api/public/dataset-items/([^/]+)", "any", Api.dataset_item),
 ]
-
-
-def _bad(field: str, code: str, message: str, **more: Any) -> ApiError:
-    return ApiError(400, {"message": "Invalid request data", "error": [more | {"code": code, "path": [field], "message": message}]})
-
-
-def _limit(query: Query, default: int, most: int) -> int:
-    text = query.get("limit", str(default))
-    try:
-        number = int(text)
-    except ValueError:
-        raise _bad("limit", "invalid_type", "Invalid input: expected number, received NaN", expected="number", received="NaN") from None
-    if number < 1:
-        raise _bad("limit", "too_small", "Too small: expected number to be >=1", origin="number", minimum=1, inclusive=True)
-    if number > most:
-        message = f"Too big: expected number to be <={most}"
-        raise _bad("limit", "too_big", message, origin="number", maximum=most, inclusive=True)
-    return number
-
-
-def _pages(query: Query, found: list[Any], render: Callable[[Any], Row]) -> Answer:
-    limit, page = _limit(query, 50, 100), max(1, int(query.get("page", "1")))
-    data = [render(item) for item in found[(page - 1) * limit : page * limit]]
-    meta = {"page": page, "limit": limit, "totalItems": len(found), "totalPages": math.ceil(len(found) / limit)}
-    return 200, {"data": data, "meta": meta}
-
-
-def _window(query: Mapping[str, Any], low: str, high: str) -> tuple[str, str]:
-    from datetime import UTC, datetime
-
-    def bound(name: str, default: str) -> str:
-        text = query.get(name)
-        return shapes.instant(datetime.fromisoformat(text).astimezone(UTC)) if text else default
-
-    return bound(low, _FIRST), bound(high, _LAST)
-
-
-def _cursor(**content: Any) -> str:
-    return base64.urlsafe_b64encode(json.dumps(content, separators=(",", ":")).encode()).decode()
-
-
-def _read_cursor(query: Query, names: tuple[str, ...]) -> Any:
-    text = query.get("cursor")
-    if not text:
-        return None
-    try:
-        content = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-        return tuple(str(content[name]) for name in names)
-    except (ValueError, KeyError, TypeError):
-        raise ApiError(400, {"message": "Invalid cursor format", "error": "InvalidRequestError"}) from None
-
-
-def _observation_filter(query: Query) -> Callable[[Row], bool]:
-    wanted = {field: query[field] for field in ("type", "traceId", "name", "level", "sessionId", "environment") if query.get(field)}
-    if "isRootObservation" in query:
-        wanted["isRootObservation"] = query["isRootObservation"] == "true"  # type: ignore[assignment]
-    return lambda row: all(row[field] == value for field, value in wanted.items())
-
-
-def _score_filter(query: Query) -> Callable[[Row], bool]:
-    lists = {field: set(query[field].split(",")) for field in ("id", "name", "source", "queueId", "dataType") if query.get(field)}
-    traces = set(query["traceId"].split(",")) if query.get("traceId") else None
-    return lambda row: all(row[field] in allowed for field, allowed in lists.items()) and (
-        traces is None or _trace_of(row) in traces
-    )
-
-
-def _trace_of(row: Row) -> str | None:
-    subject = row["subject"]
-    return subject["id"] if subject["kind"] == "trace" else subject.get("traceId")

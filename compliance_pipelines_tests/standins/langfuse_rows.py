@@ -7,7 +7,7 @@ legacy shapes are derived from them. Key order and empty values follow recording
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -93,8 +93,21 @@ def v3_score(row: Mapping[str, Any], groups: Iterable[str]) -> dict[str, Any]:
 
 def legacy_observation(row: Mapping[str, Any]) -> dict[str, Any]:
     """The row of `/api/public/observations`: parsed input and output, nested metadata, no session, no tags."""
-    usage = dict(zip(("input", "output", "total"), (row["inputUsage"], row["outputUsage"], row["totalUsage"]), strict=True))
-    fields = ("id", "traceId", "startTime", "endTime", "projectId", "parentObservationId", "type", "environment", "name", "level")
+    usage = dict(
+        zip(("input", "output", "total"), (row["inputUsage"], row["outputUsage"], row["totalUsage"]), strict=True)
+    )
+    fields = (
+        "id",
+        "traceId",
+        "startTime",
+        "endTime",
+        "projectId",
+        "parentObservationId",
+        "type",
+        "environment",
+        "name",
+        "level",
+    )
     legacy = {field: row[field] for field in fields}
     if row["type"] == "EVENT":
         legacy["endTime"] = None
@@ -115,7 +128,7 @@ def legacy_observation(row: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def legacy_trace(rows: list[Mapping[str, Any]], score_ids: list[str], groups: set[str]) -> dict[str, Any]:
+def legacy_trace(rows: Sequence[Mapping[str, Any]], score_ids: list[str], groups: set[str]) -> dict[str, Any]:
     """The row of `/api/public/traces` for one trace id; `rows` are its observations in order of time."""
     root = next((row for row in rows if row["isRootObservation"]), rows[0])
     full = not groups

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import math
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
@@ -18,7 +19,7 @@ from compliance_pipelines_tests.standins.langfuse_rows import PROJECT, instant
 Row = dict[str, Any]
 
 
-class Invalid(ValueError):
+class InvalidError(ValueError):
     """A request body that the server would refuse with 400."""
 
 
@@ -95,7 +96,7 @@ class Store:
 
     # scores
     def put_score(self, body: Mapping[str, Any], timestamp: str | None = None) -> str:
-        """Store one score body; returns its id, raises Invalid."""
+        """Store one score body; returns its id, raises InvalidError."""
         row = self._score_row(body, timestamp or self.now())
         with self.lock:
             key = (row["id"], row["name"], row["timestamp"][:10])
@@ -130,15 +131,15 @@ class Store:
     def _score_row(self, body: Mapping[str, Any], timestamp: str) -> Row:
         name, value = body.get("name"), body.get("value")
         if not isinstance(name, str) or not name or not isinstance(value, (int, float, str)):
-            raise Invalid("name and value are needed")
+            raise InvalidError("name and value are needed")
         kind = body.get("dataType") or ("CATEGORICAL" if isinstance(value, str) else "NUMERIC")
         if kind in {"NUMERIC", "BOOLEAN"}:
             # NaN leaves the SDK as the string "NaN"
-            if isinstance(value, str) or value != value:
-                raise Invalid(f"{kind} needs a number")
+            if isinstance(value, str) or math.isnan(value):
+                raise InvalidError(f"{kind} needs a number")
             value = bool(value) if kind == "BOOLEAN" else value
         elif not isinstance(value, str):
-            raise Invalid(f"{kind} needs text")
+            raise InvalidError(f"{kind} needs text")
         now = self.now()
         return {
             "id": body.get("id") or self.new_id("score"), "projectId": PROJECT, "name": name,
@@ -172,7 +173,7 @@ class Store:
     def add_item(self, queue_id: str, object_id: str, object_type: str, status: str = "PENDING") -> Row:
         """A new queue item, also when the object already stands in the queue."""
         if object_type not in {"TRACE", "OBSERVATION", "SESSION"} or not object_id:
-            raise Invalid("objectId and objectType are needed")
+            raise InvalidError("objectId and objectType are needed")
         now = self.now()
         row = {
             "id": self.new_id(), "queueId": queue_id, "objectId": object_id, "objectType": object_type,
@@ -204,7 +205,7 @@ class Store:
         item_id = body.get("id") or self.new_id()
         before = self.dataset_items.get(item_id)
         if before and before["datasetName"] != dataset["name"]:
-            raise Invalid("id already used in another dataset")
+            raise InvalidError("id already used in another dataset")
         now = self.now()
         row = {
             "id": item_id, "status": body.get("status") or "ACTIVE", "input": body.get("input"),
@@ -222,7 +223,8 @@ class Store:
         row = {
             "id": self.new_id(), "name": body["name"], "createdAt": now, "updatedAt": now, "projectId": PROJECT,
             "dataType": body["dataType"], "isArchived": False, "minValue": body.get("minValue"),
-            "maxValue": body.get("maxValue"), "categories": body.get("categories"), "description": body.get("description"),
+            "maxValue": body.get("maxValue"), "categories": body.get("categories"),
+            "description": body.get("description"),
         }  # fmt: skip
         self.configs[row["id"]] = row
         return row
@@ -239,4 +241,4 @@ def _subject(body: Mapping[str, Any]) -> Row:
         return {"kind": "trace", "id": body["traceId"]}
     if body.get("sessionId"):
         return {"kind": "session", "id": body["sessionId"]}
-    raise Invalid("traceId, observationId or sessionId is needed")
+    raise InvalidError("traceId, observationId or sessionId is needed")

@@ -9,6 +9,7 @@ traceback.
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -41,12 +42,30 @@ COMMANDS: Final[tuple[Command, ...]] = (
         "check, digest, schema, diff, revise: the policy folder",
         "compliance_guardrails.policy.cli:main",
     ),
+    Command(
+        "litellm-config",
+        "the LiteLLM model_list and callbacks that match the policy",
+        "compliance_guardrails.litellm_config:main",
+    ),
+    Command(
+        "screen",
+        "every detector on a text from the standard input, as JSON",
+        "compliance_guardrails.detect.cli_screen:screen_main",
+    ),
+    Command(
+        "explain",
+        "what the detectors find in a text and why, in French",
+        "compliance_guardrails.detect.cli_screen:explain_main",
+    ),
 )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the subcommand named first in `argv` (default: the process arguments) and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal without UTF-8 shows escapes instead of stopping at the first accent.
+        sys.stdout.reconfigure(errors="backslashreplace")
     if not arguments or arguments[0] in {"-h", "--help"}:
         _print_usage(sys.stdout if arguments else sys.stderr)
         return 0 if arguments else EXIT_UNDECIDED

@@ -14,7 +14,7 @@ from compliance_pipelines.core.periods import Month
 from compliance_pipelines.core.retention import retain_until
 from compliance_pipelines.defs import keys
 from compliance_pipelines.defs.partitions import month_key, monthly
-from compliance_pipelines.io_manager import Partitions, table_metadata
+from compliance_pipelines.io_manager import table_metadata
 from compliance_pipelines.reporting import build_month, bundle_folder
 from compliance_pipelines.resources import ArchiveResource, InstallationResource, PolicyResource, utc_now
 
@@ -46,7 +46,10 @@ class ReportConfig(dg.Config):
     description="Rapport mensuel d'audit des biais (PDF), avec ses données jointes et son manifeste.",
 )
 def bias_report(
-    context: dg.AssetExecutionContext, config: ReportConfig, archive: ArchiveResource, installation: InstallationResource
+    context: dg.AssetExecutionContext,
+    config: ReportConfig,
+    archive: ArchiveResource,
+    installation: InstallationResource,
 ) -> dg.MaterializeResult:
     """Build the month's report and leave it beside the tables, ready to be archived."""
     month = Month.parse(month_key(context.partition_key))
@@ -104,4 +107,3 @@ def archive_receipt(
     return dg.MaterializeResult(
         value=[(context.partition_key, table)], metadata={"reçu": table_metadata(("champ", "valeur"), shown)}
     )
-

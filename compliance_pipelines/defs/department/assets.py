@@ -10,13 +10,14 @@ from datetime import date, datetime
 import dagster as dg
 import pandas as pd
 
+from compliance_pipelines.adapters.table_store import StoreError
 from compliance_pipelines.core import departments
 from compliance_pipelines.core.periods import Month, day_window, month_of
 from compliance_pipelines.core.records import Aggregate, Judgement, Score, Trace
 from compliance_pipelines.core.tables import SCORES, TRACES, frame, records
 from compliance_pipelines.defs import keys
 from compliance_pipelines.defs.partitions import daily, month_key, monthly
-from compliance_pipelines.io_manager import Days, Partitions, table_metadata
+from compliance_pipelines.io_manager import Days, table_metadata
 from compliance_pipelines.resources import PolicyResource
 
 INS = {
@@ -88,6 +89,8 @@ def department_monthly(
 ) -> dg.MaterializeResult:
     """The month's aggregates, one row per department and metric."""
     month = Month.parse(month_key(context.partition_key))
+    if len(traces.missing()) == len(traces.partitions):
+        raise StoreError(f"aucune nuit de {month} n'a encore été calculée (compliance report build {month} --nights)")
     cutoff = datetime.fromisoformat(config.cutoff) if config.cutoff else month.scheduled_at
     rated = _scores(scores, cutoff)
     tables, parts = [], [found for source in (neutrality, citations, figure_grounding) for _, found in source]

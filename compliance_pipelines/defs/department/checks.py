@@ -12,7 +12,10 @@ from compliance_pipelines.defs.check_factory import partition_check
 def _below(metric: str) -> Callable[[str, pd.DataFrame], str | None]:
     def finding(_: str, table: pd.DataFrame) -> str | None:
         rows = table[(table["metric"] == metric) & (table["mean"] < table["threshold"])]
-        return ", ".join(f"{r.department} (N {r.n_scored}) : {r.mean:.3f} < {r.threshold:.2f}" for r in rows.itertuples()) or None
+        return (
+            ", ".join(f"{r.department} (N {r.n_scored}) : {r.mean:.3f} < {r.threshold:.2f}" for r in rows.itertuples())
+            or None
+        )
 
     return finding
 

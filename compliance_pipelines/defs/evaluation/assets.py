@@ -17,13 +17,15 @@ from compliance_pipelines.core.records import Judgement, Trace
 from compliance_pipelines.core.tables import TRACES, frame, records
 from compliance_pipelines.defs import keys
 from compliance_pipelines.defs.partitions import daily
-from compliance_pipelines.io_manager import Days, Partitions
+from compliance_pipelines.io_manager import Days
 from compliance_pipelines.resources import PolicyResource
 
 JudgeDay = Callable[[Sequence[Trace], Policy], list[Judgement]]
 
 
-def _evaluation(key: dg.AssetKey, policy_files: tuple[str, ...], description: str, judge_day: JudgeDay) -> dg.AssetsDefinition:
+def _evaluation(
+    key: dg.AssetKey, policy_files: tuple[str, ...], description: str, judge_day: JudgeDay
+) -> dg.AssetsDefinition:
     @dg.asset(
         key=key,
         ins={"traces": dg.AssetIn(keys.TRACES)},
@@ -47,7 +49,11 @@ def _judged(traces: Days, policy: PolicyResource, judge_day: JudgeDay) -> Iterat
     for day, table in traces:
         # a month is judged by the policy in force at its end
         month = month_of(date.fromisoformat(day))
-        found = in_force.setdefault(str(month), policy.at(month.days()[-1])) if str(month) not in in_force else in_force[str(month)]
+        found = (
+            in_force.setdefault(str(month), policy.at(month.days()[-1]))
+            if str(month) not in in_force
+            else in_force[str(month)]
+        )
         yield day, frame(judge_day(records(TRACES.validate(table), Trace), found), Judgement)
 
 
@@ -90,7 +96,7 @@ def _figure_grounding(traces: Sequence[Trace], policy: Policy) -> list[Judgement
 neutrality_asset = _evaluation(
     keys.NEUTRALITY,
     ("rules/lexical_neutrality", "departments", "thresholds"),
-    "La réponse tient-elle aux documents, ou reprend-elle la prémisse de la question ? (évaluateur lexical, indicatif, sans LLM)",
+    "La réponse tient-elle aux documents, ou à la prémisse de la question ? (lexical, indicatif, sans LLM)",
     _neutrality,
 )
 citations_asset = _evaluation(

@@ -16,7 +16,7 @@ from compliance_pipelines.core.records import Score, Trace
 from compliance_pipelines.core.tables import frame
 from compliance_pipelines.defs import keys
 from compliance_pipelines.defs.partitions import daily
-from compliance_pipelines.io_manager import Partitions, table_metadata
+from compliance_pipelines.io_manager import table_metadata
 from compliance_pipelines.resources import PolicyResource, TraceSourceResource
 
 SINGLE_RUN = dg.BackfillPolicy.single_run()

@@ -1,13 +1,14 @@
 """Checks on what was read: structure blocks, silence and unattributed traces warn."""
 
 import pandas as pd
+import pandera.pandas as pa
 
 from compliance_pipelines.core.tables import SCORES, TRACES
 from compliance_pipelines.defs import keys
-from compliance_pipelines.defs.check_factory import partition_check
+from compliance_pipelines.defs.check_factory import Finding, partition_check
 
 
-def _schema(schema: object) -> object:
+def _schema(schema: pa.DataFrameSchema) -> Finding:
     def finding(_: str, table: pd.DataFrame) -> str | None:
         failed = _failures(schema, table)
         return f"{failed} écart(s) au schéma" if failed else None
@@ -15,11 +16,11 @@ def _schema(schema: object) -> object:
     return finding
 
 
-def _failures(schema: object, table: pd.DataFrame) -> int:
+def _failures(schema: pa.DataFrameSchema, table: pd.DataFrame) -> int:
     import pandera.errors
 
     try:
-        schema.validate(table, lazy=True)  # type: ignore[attr-defined]
+        schema.validate(table, lazy=True)
     except pandera.errors.SchemaErrors as errors:
         return len(errors.failure_cases)
     return 0

@@ -1,142 +1,159 @@
-"""Finds money, percentages and durations: a number, in digits or in words, and the unit behind it.
+"""Finds money, percentages and durations: a unit, and the number in digits or in words before it.
 
-One pass over the digits with a pattern that cannot backtrack over a number; numbers in words come from the lexicon
-("trente jours"). Whether a duration is a delay or an age is decided in `delays`. Serves SPEC 2.3; linear in the text.
+Units come from the lexicon, so a text full of digits costs nothing; the number is read backwards from its unit within
+a bounded window. Whether a duration is a delay or an age is decided in `delays`. Serves SPEC 2.3; linear in the text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
+from itertools import islice
+from typing import NamedTuple
 
 from .claim_rules import ClaimRules
 from .delays import DelayJudge
-from .hits import MAX_CANDIDATES, MAX_HITS, Hit, Kind
-from .lexicon import Anchor, Lexicon, Role, trie
-from .numbers_fr import DIGITS, DIGITS_TAIL, NUMBER_WORDS, number_before, parse_digits
+from .hits import MAX_CANDIDATES, Hit, Kind
+from .lexicon import Anchor, Lexicon, Role
+from .numbers_fr import DIGITS, NUMBER_WORDS, number_before, parse_digits
 from .text import EURO, fold
 
-_CODE = r"(?<![0-9][0-9])(?>[0-9]{2,3}(?:-[0-9]{1,4}){1,4})(?![0-9a-z])"
+_WIDEST = 30  # characters of the longest number in digits
+_NUMBER = re.compile(rf"{DIGITS}\Z")
 _RANGE = re.compile(rf"({DIGITS})(?: a | ou | et |-| - |/)\Z")
+_RANGE_MARKS = " -/"
+_GAPS = frozenset(" \n")
+_DIGITS = "0123456789"
+_BEFORE_UNIT = f"{_DIGITS}) \n"
+_BEFORE_MULTIPLIER = f"{_DIGITS} "
+_MONEY, _DELAY = Kind.MONEY, Kind.DELAY  # looked up once: an enum attribute is dear in a loop
 _RANGE_ENDS = ("-", " a ", " ou ", " et ", " - ", "/")
-_NOT_IN_A_RANGE = ("article ", "articles ", "clause ", "clauses ", "art. ")
+_NOT_IN_A_RANGE = ("article ", "articles ", "clause ", "clauses ", "art. ", "page ", "pages ")
 _CENTS = re.compile(r"[0-9]{2}(?![0-9])")
-_PREFIXED = re.compile(rf"{EURO} ?({DIGITS})(?! ?[{EURO}%])")
+_AFTER_SIGN = re.compile(rf"({DIGITS})(?! ?[{EURO}%])")
 _ONE = ("un", "une")
 _PLURAL_ENDINGS = ("s", "x", "pour")
+_LINKS = (" ", " d'", " de ")  # "millions d'euros"
+_SHORT_LINKS = ("", " ", " d'")  # "M€", "k €", "M d'euros"
+
+
+class _Unit(NamedTuple):
+    """What stands behind a number: a currency, the percent sign ("%") or the spelling of a unit of time."""
+
+    kind: Kind
+    name: str
+    times: int
 
 
 class AmountScanner:
-    """The patterns of one set of rules, compiled once; adds its anchors to the lexicon."""
+    """The units of one set of rules; adds its anchors to the lexicon."""
 
     def __init__(self, rules: ClaimRules, lexicon: Lexicon) -> None:
-        self._currency = {fold(word): code for code, words in rules.money.currencies.items() for word in words}
-        self._multiplier = {fold(word): value for word, value in rules.money.multipliers.items()}
-        self._percent = frozenset(map(fold, rules.percent.words))
         self._delays = DelayJudge(rules.delay)
-        units = (*self._currency, *self._percent, *self._delays.words)
-        worded = trie(unit for unit in units if unit[-1].isalnum())
-        signs = trie(unit for unit in units if not unit[-1].isalnum())
-        unit = (
-            rf"(?:(?P<times>{trie(self._multiplier)})\.? ?(?:d'|de )?)?(?P<unit>(?:{worded})(?![a-z0-9])|{signs})"
-        )
-        firsts = "".join(sorted({re.escape(word[0]) for word in (*units, *self._multiplier)}))
-        self._unit = re.compile(unit)
-        self._numbers = re.compile(rf"[0-9](?:{DIGITS_TAIL}\)?[ \n]?(?=[{firsts}]){unit}|({_CODE}))")
-        for needle, unit_start in _spelled(units):
-            lexicon.add(Role.SPELLED_UNIT, needle, unit_start, prefix=True)
+        units: dict[str, _Unit] = {}
+        for code, words in rules.money.currencies.items():
+            for word in map(fold, words):
+                units[word] = _Unit(Kind.MONEY, code, 1)
+                for multiplier, times in rules.money.multipliers.items():
+                    for link in _LINKS if len(multiplier) > 3 else _SHORT_LINKS:
+                        units[fold(multiplier) + link + word] = _Unit(Kind.MONEY, code, times)
+        units.update((fold(word), _Unit(Kind.PERCENT, "%", 1)) for word in rules.percent.words)
+        units.update((word, _Unit(Kind.DELAY, word, 1)) for word in self._delays.words)
+        for word, unit in units.items():
+            # With the character before it, a unit is met only where a number may end: not in each "an" of a word.
+            for before in _BEFORE_UNIT if unit.times == 1 else _BEFORE_MULTIPLIER:
+                lexicon.add(Role.UNIT, before + word, unit, inside=True)
+            if unit.kind is Kind.MONEY and unit.times == 1 and (len(word) == 1 or word.upper() == unit.name):
+                for digit in _DIGITS:
+                    lexicon.add(Role.SIGN, word + digit, unit)
+                    lexicon.add(Role.SIGN, f"{word} {digit}", unit)
+            for number, link in _spelled(word, unit):
+                lexicon.add(Role.SPELLED_UNIT, number + link + word, (len(number), unit))
 
-    def scan(self, folded: str, spelled: Iterable[Anchor]) -> tuple[list[Hit], list[tuple[int, int]]]:
-        """Amounts, and the places of codes like ``113-8`` (for `references` to judge)."""
+    def scan(self, folded: str, anchors: list[list[Anchor]], cap: int) -> list[Hit]:
+        """Amounts in digits, then with the sign first, then in words; about `cap` of each at most."""
         hits: list[Hit] = []
-        codes: list[tuple[int, int]] = []
-        position = 0
-        search = self._numbers.search
-        for _ in range(MAX_CANDIDATES):
-            match = search(folded, position)
-            if match is None or len(hits) > MAX_HITS:
+        # Of the units that start at one place ("jours", "jours ouvrés") the longest comes last and stays.
+        for start, end, unit in islice({anchor[0]: anchor for anchor in anchors[Role.UNIT]}.values(), MAX_CANDIDATES):
+            self._digits(folded, start, end, unit, hits)
+            if len(hits) >= cap:
                 break
-            position = match.end()
-            if match.lastgroup is not None:
-                self._digits(folded, match, hits)
-            elif self._unit.match(folded, position + (folded[position : position + 1] == " ")):
-                position = folded.index("-", match.start()) + 1  # "500-600 €" is a range, not a code
-            else:
-                codes.append(match.span())
-        if EURO in folded:
-            hits.extend(self._prefixed(folded, {hit.end for hit in hits}))
-        hits.extend(self._in_words(folded, spelled))
-        return hits, codes
+        if anchors[Role.SIGN]:
+            ends = {hit.end for hit in hits}
+            for start, end, unit in anchors[Role.SIGN]:
+                number = end - 1
+                sign_end = number - (folded[number - 1] == " ")
+                hit = None if sign_end in ends else self._after_sign(folded, start, number, unit)
+                if hit is not None and hit.end not in ends:
+                    hits.append(hit)
+        if anchors[Role.SPELLED_UNIT]:
+            hits.extend(islice(self._in_words(folded, anchors[Role.SPELLED_UNIT]), cap))
+        return hits
 
-    def _digits(self, folded: str, match: re.Match[str], hits: list[Hit]) -> None:
-        start = match.start()
-        unit_start = match.start("times") if match["times"] else match.start("unit")
-        number = folded[start:unit_start].rstrip(") \n")
-        hit = self._hit(folded, match, number, start)
-        if hit is None:
+    def _digits(self, folded: str, before_unit: int, end: int, unit: _Unit, hits: list[Hit]) -> None:
+        """Append the amount whose unit is ``before_unit + 1:end``, and the first number of a range ("5 à 10 %")."""
+        number_end = before_unit + (folded[before_unit] not in _GAPS)
+        closed = folded[number_end - 1 : number_end] == ")"
+        number_end -= closed
+        if number_end <= 0 or folded[number_end - 1] not in _DIGITS:
             return
-        if folded[unit_start - 1] == ")" or folded[unit_start - 2 : unit_start] == ") ":
-            # "trente (30) jours": the evidence begins with the words
-            words = number_before(folded, len(folded[:start].rstrip(" ("))) if folded[start - 1] == "(" else None
+        match = _NUMBER.search(folded, max(0, number_end - _WIDEST), number_end)
+        hit = self._hit(folded, unit, match[0], match.start(), end) if match else None
+        if match is None or hit is None:
+            return
+        start = match.start()
+        before = folded[start - 1] if start else ""
+        if closed and before == "(":  # "trente (30) jours": the evidence begins with the words
+            words = number_before(folded, start - 1 - (folded[start - 2 : start - 1] == " "))
             hit = hit._replace(start=min(hit.start, words[0])) if words else hit
-        if hit.kind is Kind.MONEY and folded[hit.end - 1] == EURO and (cents := _CENTS.match(folded, hit.end)):
+        if folded[end - 1] == EURO and (cents := _CENTS.match(folded, end)):
             hit = hit._replace(value=Decimal(hit.value) + Decimal(cents[0]) / 100, end=cents.end())
-        if start > 1 and folded[start - 1] in " -/" and folded.endswith(_RANGE_ENDS, 0, start):
-            first = _RANGE.search(folded, max(0, start - 28), start)
+        if before and before in _RANGE_MARKS and folded.endswith(_RANGE_ENDS, 0, start):
+            first = _RANGE.search(folded, max(0, start - _WIDEST), start)
             if first is not None and not folded.endswith(_NOT_IN_A_RANGE, 0, first.start()):
-                other = self._hit(folded, match, first[1], first.start())
+                other = self._hit(folded, unit, first[1], first.start(), first.end(1))
                 if other is not None:
-                    hits.append(other._replace(end=first.end(1)))
+                    hits.append(other)
                     hit = hit._replace(start=max(hit.start, start))
         hits.append(hit)
 
-    def _hit(self, folded: str, match: re.Match[str], number: str | int, start: int) -> Hit | None:
-        """The amount of `number` (digits, or a value read from words) and the unit of `match`."""
-        unit, times = match["unit"], match["times"]
-        currency = self._currency.get(unit)
-        if times and currency is None:
+    def _hit(self, folded: str, unit: _Unit, number: str | int, start: int, end: int) -> Hit | None:
+        """The amount of `number` (digits, or a value read from words) and `unit`."""
+        money = unit.kind is _MONEY
+        value = parse_digits(number, money=money) if isinstance(number, str) else Decimal(number)
+        if unit.kind is _DELAY:
+            return self._delays.judge(folded, value, unit.name, start, end)
+        return Hit(unit.kind, value * unit.times if unit.times != 1 else value, unit.name, start, end, start)
+
+    def _after_sign(self, folded: str, start: int, number: int, unit: _Unit) -> Hit | None:
+        """``€ 500``: the sign before the number, unless the number has a sign of its own."""
+        match = _AFTER_SIGN.match(folded, number)
+        if match is None:
             return None
-        value = parse_digits(number, money=currency is not None) if isinstance(number, str) else Decimal(number)
-        if currency is not None:
-            total = value * self._multiplier[times] if times else value
-            return Hit(Kind.MONEY, total, currency, start, match.end(), start)
-        if unit in self._percent:
-            return Hit(Kind.PERCENT, value, "%", start, match.end(), start)
-        return self._delays.judge(folded, value, unit, start, match.end())
+        return Hit(Kind.MONEY, parse_digits(match[1], money=True), unit.name, start, match.end(1), number)
 
-    def _prefixed(self, folded: str, ends: set[int]) -> Iterator[Hit]:
-        """``€ 500``: the sign before the number, unless it already closes the amount before it."""
-        for match in _PREFIXED.finditer(folded):
-            if match.start() + 1 not in ends and match.end(1) not in ends:
-                value = parse_digits(match[1], money=True)
-                yield Hit(Kind.MONEY, value, "EUR", match.start(), match.end(1), match.start(1))
-
-    def _in_words(self, folded: str, spelled: Iterable[Anchor]) -> Iterator[Hit]:
+    def _in_words(self, folded: str, anchors: list[Anchor]) -> Iterator[Hit]:
         """Numbers in words before a unit: ``trente jours``, ``deux mille euros``, ``dix pour cent``."""
-        last = -1
-        for start, _, unit_start in spelled:
-            if start < last:
-                continue
-            match = self._unit.match(folded, start + unit_start)
-            found = number_before(folded, start + unit_start)
-            if found is None or match is None:
+        for start, end, (length, unit) in {anchor[0]: anchor for anchor in anchors}.values():
+            found = number_before(folded, start + length)
+            if found is None:
                 continue
             first, value = found
             if first >= 2 and folded[first - 2].isdigit():  # "12 mille euros" was read from its digits
                 continue
-            last = match.end()
-            hit = self._hit(folded, match, value, first)
+            hit = self._hit(folded, unit, value, first, end)
             if hit is not None:
                 yield hit
 
 
-def _spelled(units: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """The last word of a number with the first word of a unit behind it, and where the unit starts in that."""
-    for unit in {unit.split()[0] for unit in units if len(unit) > 1 and unit[0].isalpha()}:
-        plural = unit.endswith(_PLURAL_ENDINGS)
-        for number in NUMBER_WORDS:
-            if plural or number in _ONE:
-                yield f"{number} {unit}", len(number) + 1
-            if number.startswith("milli"):
-                yield f"{number} d'{unit}", len(number) + 3
+def _spelled(word: str, unit: _Unit) -> Iterator[tuple[str, str]]:
+    """The words that a number may end with before the unit `word`, and what stands between the two."""
+    if unit.times != 1 or len(word) < 2 or not word[0].isalpha():
+        return
+    plural = word.split(maxsplit=1)[0].endswith(_PLURAL_ENDINGS)
+    for number in NUMBER_WORDS:
+        if plural or number in _ONE:
+            yield number, " "
+        if number.startswith("milli"):
+            yield number, " d'"

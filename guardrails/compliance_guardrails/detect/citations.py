@@ -7,29 +7,46 @@ leads to (score, event, queue) is decided elsewhere; the words stand in ``rules/
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import enum
+from bisect import bisect_left
 from dataclasses import dataclass
+from operator import attrgetter
 
 from .hits import Hit, Kind
 from .in_use import Detectors, detectors
+from .lexicon import Anchor, Role
 from .sentences import Stretches, inside, merged
-from .sourcing import Evidence
-from .text import view
+from .sourcing import Evidence, SourceFinder
+from .text import View, view
 
-__all__ = ["CitationCheck", "Claim", "Kind", "check"]
+__all__ = ["Because", "CitationCheck", "Claim", "Kind", "check"]
 
+
+class Because(enum.StrEnum):
+    """Why a claim counts as cited, or that nothing cites it."""
+
+    PAGE_OR_NOTE = "page_or_note"
+    MARKED_SOURCE = "marked_source"
+    NAMED_DOCUMENT = "named_document"
+    REFERENCE = "reference"
+    NOTHING = "nothing"
+
+
+_NOTHING = Because.NOTHING
+_IS_CITED = attrgetter("cited")
 _REFERENCES = frozenset({Kind.LAW_ARTICLE, Kind.CLAUSE})
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One specific claim; ``text[start:end]`` of the original is its evidence."""
+    """One specific claim; ``text[start:end]`` of the original is its evidence, `because` says why it is cited."""
 
     kind: Kind
     text: str
     start: int
     end: int
     cited: bool
+    because: Because = Because.NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,38 +68,64 @@ def check(text: str, using: Detectors | None = None) -> CitationCheck:
     """
     using = using or detectors()
     seen = view(text)
-    hits = using.scanner.scan(seen)
+    hits, anchors = using.scanner.scan(seen)
     if not hits:
         return CitationCheck((), None, None)
-    finder = using.finder
-    own = merged([(hit.start, hit.end) for hit in hits if hit.kind in _REFERENCES])
-    all_claims = merged([(hit.start, hit.end) for hit in hits])
-    references = sorted(hit.start for hit in hits if hit.kind in _REFERENCES)
-    stretches = Stretches(seen.compact, seen.visible, finder.abbreviations)
-    known: dict[tuple[int, int], Evidence] = {}
-
-    def offered(start: int, end: int) -> Evidence:
-        if (start, end) not in known:
-            known[start, end] = finder.evidence(seen, start, end, lambda place: inside(all_claims, place))
-        return known[start, end]
-
+    judge = _Judge(seen, hits, anchors, using.finder)
     claims: list[Claim] = []
+    moved = len(seen.compact) != len(text)
     for hit in hits:
-        stretch = stretches.around(hit.number)
-        found = offered(stretch.start, stretch.end)
-        if stretch.lead < stretch.start:
-            found |= offered(stretch.lead, stretches.lead_end(stretch))
-        first, last = seen.span(hit.start, hit.end)
-        claims.append(Claim(hit.kind, text[first:last], first, last, _cited(hit, found, stretch, references)))
-    marker = finder.marker_outside(seen.compact, lambda place: inside(own, place))
-    return CitationCheck(tuple(claims), int(all(claim.cited for claim in claims)), int(marker))
+        first, last = seen.span(hit.start, hit.end) if moved else (hit.start, hit.end)
+        because = judge.because(hit)
+        claims.append(Claim(hit.kind, text[first:last], first, last, because is not _NOTHING, because))
+    return CitationCheck(tuple(claims), int(all(map(_IS_CITED, claims))), int(judge.any_marker()))
 
 
-def _cited(hit: Hit, found: Evidence, stretch: tuple[int, int, int], references: list[int]) -> bool:
-    if hit.kind in _REFERENCES:
-        return found.strong or found.marked
-    start, end, lead = stretch
-    if found.strong or found.named or found.marked:
-        return True
-    at = bisect_right(references, min(start, lead) - 1)
-    return at < len(references) and references[at] < end
+class _Judge:
+    """Judges the claims of one text in order, each stretch once."""
+
+    def __init__(self, seen: View, hits: list[Hit], anchors: list[list[Anchor]], finder: SourceFinder) -> None:
+        self._seen = seen
+        self._anchors = anchors
+        self._finder = finder
+        self._own = merged([(hit.start, hit.end) for hit in hits if hit.kind in _REFERENCES])
+        self._every = merged([(hit.start, hit.end) for hit in hits])
+        self._stretches = Stretches(seen.compact, seen.visible, finder.abbreviations)
+        self._until = -1
+        self._figure = self._reference = _NOTHING
+
+    def because(self, hit: Hit) -> Because:
+        """What cites the claim; claims come in ascending order."""
+        if not 0 <= hit.number < self._until:
+            self._read(hit.number)
+        return self._reference if hit.kind in _REFERENCES else self._figure
+
+    def any_marker(self) -> bool:
+        """The looser rule: a marker anywhere that is not a claim's own word."""
+        return any(not inside(self._own, place[0]) for place in self._anchors[Role.MARKER])
+
+    def _read(self, place: int) -> None:
+        stretch = self._stretches.around(place)
+        found = self._offered(stretch.start, stretch.end)
+        referring = self._refers(stretch.start, stretch.end)
+        if stretch.lead_end > stretch.lead:
+            found |= self._offered(stretch.lead, stretch.lead_end)
+            referring = referring or self._refers(stretch.lead, stretch.lead_end)
+        self._until = stretch.end
+        if found.strong or found.marked:
+            self._reference = self._figure = Because.PAGE_OR_NOTE if found.strong else Because.MARKED_SOURCE
+            return
+        self._reference = _NOTHING
+        named = Because.NAMED_DOCUMENT if found.named else None
+        self._figure = named or (Because.REFERENCE if referring else _NOTHING)
+
+    def _offered(self, start: int, end: int) -> Evidence:
+        return self._finder.evidence(self._seen, self._anchors, start, end, self._taken)
+
+    def _taken(self, place: int) -> bool:
+        return inside(self._every, place)
+
+    def _refers(self, start: int, end: int) -> bool:
+        """Whether an article or a clause stands in ``start:end``: it cites the figures beside it, never itself."""
+        at = bisect_left(self._own, (start,))
+        return at < len(self._own) and self._own[at][0] < end

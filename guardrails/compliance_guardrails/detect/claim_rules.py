@@ -77,7 +77,7 @@ class DelayRule(Rule):
     never_after: Words
     age_after: Words
     never_before: Words
-    always_after: Words
+    clock_after: Words
 
 
 class CoverageRule(Rule):
@@ -118,9 +118,12 @@ class CitationRules(StrictModel):
     numbered_sources: Words
     named_sources: Words
     acronyms: Words
+    document_nouns: Words
+    determiners: Words
     generic_titles: Words
     person_titles: Words
     page_words: Words
+    months: Words
     file_endings: Words
     abbreviations: Words
     reach: Annotated[int, Field(ge=10, le=400)]

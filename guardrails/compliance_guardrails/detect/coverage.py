@@ -7,90 +7,81 @@ Serves SPEC 2.3; windows are bounded, so time is linear.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final
 
 from .claim_rules import CoverageRule
-from .hits import MAX_CANDIDATES, Hit, Kind, longest_first
+from .hits import Hit, Kind
+from .lexicon import Anchor, Lexicon, Role, trie
 from .text import fold
 
-_WINDOW: Final = 110
+_WINDOW: Final = 110  # characters between a word of cover and its limit
+_HEADS: Final = ".!?:\n"
 _BREAKS: Final = re.compile(r"[.;!?](?=[ \n])|\n")
 
 
 class CoverageScanner:
-    """One `CoverageRule`, prepared."""
+    """One `CoverageRule`, prepared; adds its anchors to the lexicon."""
 
-    def __init__(self, rule: CoverageRule) -> None:
-        words = "|".join(map(re.escape, longest_first(rule.words)))
-        self._word = re.compile(rf"(?<![a-z0-9])(?:{words})(?![a-z0-9])")
-        self._ends = tuple(fold(word) for word in rule.words)
-        self._limits = _roots(longest_first(rule.limits))
-        self._links = tuple(f" {fold(word)} " for word in rule.amount_links)
-        nouns = "|".join(map(re.escape, longest_first(rule.amount_nouns)))
-        self._amount = re.compile(rf"(?:[0-9]|{nouns})")
-        self._breakers = re.compile(
-            "|".join(rf"(?<![a-z]){re.escape(w)}(?![a-z])" for w in longest_first(rule.breakers))
-        )
+    def __init__(self, rule: CoverageRule, lexicon: Lexicon) -> None:
+        self._amount = re.compile(rf" ?(?:[0-9]|(?:{trie(rule.amount_nouns)})(?![a-z]))")
+        self._breakers = re.compile(rf"(?<![a-z])(?:{trie(rule.breakers)})(?![a-z])")
         self._gap = rule.max_words_between
+        for limit in rule.limits:
+            lexicon.add(Role.LIMIT, limit)
+            if "'" in limit.replace("’", "'"):  # the apostrophe is often left out: "jusqu à"
+                lexicon.add(Role.LIMIT, fold(limit).replace("'", " "))
+        for word in rule.words:
+            lexicon.add(Role.COVER, word)
+            for link in rule.amount_links:
+                lexicon.add(Role.FOR_AN_AMOUNT, f"{word} {link}")
 
-    def scan(self, folded: str) -> Iterator[Hit]:
-        """Cover assertions of a compact fold; one for each limit at most."""
-        budget = MAX_CANDIDATES
-        low = 0
-        for root, pattern in self._limits:
-            at = folded.find(root)
-            low = 0
-            while at >= 0 and budget > 0:
-                budget -= 1
-                limit = pattern.match(folded, at)
-                if limit is not None and (at == 0 or not folded[at - 1].isalnum()):
-                    start = self._cover_before(folded, max(low, at - _WINDOW), at)
-                    if start is not None:
-                        yield Hit(Kind.COVERAGE, "", "", start, limit.end(), start)
-                        low = limit.end()
-                at = folded.find(root, at + len(root))
-        yield from self._for_an_amount(folded, budget)
+    def scan(self, folded: str, anchors: list[list[Anchor]]) -> Iterator[Hit]:
+        """Cover assertions of a compact fold; one for each word of cover at most."""
+        last: Hit | None = None
+        for anchor in anchors[Role.LIMIT]:
+            start = self._cover_before(folded, anchor[0], anchors[Role.COVER])
+            if start is None:
+                after = self._cover_after(folded, anchor, anchors[Role.COVER])
+                if after is not None and (last is None or anchor[0] >= last.end):
+                    yield Hit(Kind.COVERAGE, "", "", anchor[0], after, anchor[0])
+                continue
+            if last is not None and last.start == start:
+                if anchor[0] <= last.end:  # "jusqu'à concurrence de" is one limit
+                    last = last._replace(end=max(last.end, anchor[1]))
+                continue
+            if last is not None:
+                yield last
+            last = Hit(Kind.COVERAGE, "", "", start, anchor[1], start)
+        if last is not None:
+            yield last
+        for anchor in anchors[Role.FOR_AN_AMOUNT]:
+            if self._amount.match(folded, anchor[1]):
+                yield Hit(Kind.COVERAGE, "", "", anchor[0], anchor[1], anchor[0])
 
-    def _cover_before(self, folded: str, low: int, at: int) -> int | None:
-        window = folded[low:at]
-        found: re.Match[str] | None = None
-        for found in self._word.finditer(window):  # noqa: B007 - the last one is wanted
-            pass
-        if found is None:
+    def _cover_before(self, folded: str, at: int, words: list[Anchor]) -> int | None:
+        """Where the last word of cover before the limit at `at` starts, if the two belong together."""
+        index = bisect_left(words, (at,)) - 1
+        if index < 0:
             return None
-        between = window[found.end() :]
-        if _BREAKS.search(between) or self._breakers.search(between) or between.count(" ") > self._gap + 1:
+        start, end, _ = words[index]
+        if at - end > _WINDOW:
             return None
-        return low + found.start()
+        between = folded[end:at]
+        if between.count(" ") > self._gap + 1 or _BREAKS.search(between) or self._breakers.search(between):
+            return None
+        return start
 
-    def _for_an_amount(self, folded: str, budget: int) -> Iterator[Hit]:
-        """``garanti pour 10 000 €``: the word touches the link and an amount follows."""
-        for link in self._links:
-            at = folded.find(link)
-            while at >= 0 and budget > 0:
-                if folded.endswith(self._ends, max(0, at - 16), at):
-                    budget -= 1
-                    amount = self._amount.match(folded, at + len(link))
-                    word = None
-                    for word in self._word.finditer(folded, max(0, at - 16), at):  # noqa: B007
-                        pass
-                    if amount and word:
-                        yield Hit(Kind.COVERAGE, "", "", word.start(), at + len(link) - 1, word.start())
-                at = folded.find(link, at + len(link))
-
-
-def _roots(limits: list[str]) -> list[tuple[str, re.Pattern[str]]]:
-    """Limits by a first word that is cheap to find, the apostrophe optional (``jusqu à``)."""
-    roots: dict[str, list[str]] = {}
-    for limit in limits:
-        root = "jusqu" if limit.startswith("jusqu") else limit[: max(limit.find(" ", 3), 6)]
-        roots.setdefault(root, []).append(limit)
-    compiled = []
-    for root, words in sorted(roots.items()):
-        choices = "|".join(
-            re.escape(word).replace("'", "['e]? ?") + ("(?![a-z])" if word[-1].isalpha() else "")
-            for word in words
-        )
-        compiled.append((root, re.compile(choices)))
-    return compiled
+    def _cover_after(self, folded: str, limit: Anchor, words: list[Anchor]) -> int | None:
+        """Where the word of cover ends that a limit at the head of a sentence bears on ("Jusqu'à 500 €, … couvert")."""
+        head = folded[max(0, limit[0] - 3) : limit[0]].rstrip(' *-"(')
+        if head and head[-1] not in _HEADS:
+            return None
+        index = bisect_left(words, (limit[1],))
+        if index == len(words) or words[index][0] - limit[1] > _WINDOW:
+            return None
+        between = folded[limit[1] : words[index][0]]
+        if _BREAKS.search(between) or self._breakers.search(between):
+            return None
+        return words[index][1]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from .hits import MAX_HITS, Hit, Kind
+from .hits import MAX_CANDIDATES, MAX_HITS, Hit, Kind
 from .in_use import detectors
 from .scanner import ClaimScanner
 from .text import View, view
@@ -69,7 +69,7 @@ def extract_figures(text: str, scanner: ClaimScanner | None = None) -> list[Figu
     `scanner` defaults to the rules of the policy folder in use; PolicyError when that folder is not in order.
     """
     seen = view(text)
-    return to_figures(seen, (scanner or detectors().scanner).scan(seen))
+    return to_figures(seen, (scanner or detectors().scanner).scan(seen).hits)
 
 
 def ground(answer: str, sources: Sequence[str], scanner: ClaimScanner | None = None) -> Grounding:
@@ -100,7 +100,7 @@ def ground(answer: str, sources: Sequence[str], scanner: ClaimScanner | None = N
 def _keys(scanner: ClaimScanner, source: str, bare: set[Decimal]) -> Iterable[tuple[str, Decimal | str]]:
     seen = view(source)
     bare.update(scanner.table_numbers(seen.compact))
-    for hit in scanner.scan(seen, cap=None):
+    for hit in scanner.scan(seen, MAX_CANDIDATES).hits:
         yield hit.unit, hit.value
         if hit.kind is Kind.DELAY and hit.unit.startswith("jour "):
             yield "jour", hit.value

@@ -15,7 +15,7 @@ from .text import fold
 MAX_HITS: Final = 2_000
 """Figures reported for one text at most; a real answer holds a few dozen."""
 
-MAX_CANDIDATES: Final = 20_000
+MAX_CANDIDATES: Final = 10_000
 """Numbers with a unit looked at in one text at most: bounds the time that near misses can cost."""
 
 

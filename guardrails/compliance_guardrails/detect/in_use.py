@@ -15,6 +15,7 @@ from compliance_guardrails.policy.paths import VARIABLE, policy_dir
 from compliance_guardrails.policy.strict import load_yaml
 
 from .claim_rules import CitationRules, ClaimRules
+from .lexicon import Lexicon
 from .scanner import ClaimScanner
 from .sourcing import SourceFinder
 from .text import fold
@@ -33,8 +34,9 @@ class Detectors:
 
 def build(claims: ClaimRules, citations: CitationRules) -> Detectors:
     """Compile the rules; their examples are not checked here."""
-    words = (*claims.law_article.words, *claims.clause.words)
-    return Detectors(ClaimScanner(claims), SourceFinder(citations, frozenset(map(fold, words))))
+    lexicon = Lexicon()
+    references = frozenset(map(fold, (*claims.law_article.words, *claims.clause.words)))
+    return Detectors(ClaimScanner(claims, lexicon), SourceFinder(citations, references, lexicon))
 
 
 def load(directory: Path | None = None) -> Detectors:

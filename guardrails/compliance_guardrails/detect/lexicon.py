@@ -10,70 +10,71 @@ import enum
 import re
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-import ahocorasick
+import ahocorasick  # ty: ignore[import-not-found]
 
 from .text import fold
 
-MAX_ANCHORS: Final = 40_000
+MAX_ANCHORS: Final = 25_000
 """Places looked at in one text at most: bounds the time that a text made of our own words can cost."""
 
 
 class Role(enum.IntEnum):
     """What a word was added for."""
 
-    SPELLED_UNIT = 0
-    ARTICLE = 1
-    CLAUSE = 2
-    OF_A_CODE = 3
-    LIMIT = 4
-    FOR_AN_AMOUNT = 5
-    MARKER = 6
-    NAMED = 7
-    ACRONYM = 8
-    PAGE = 9
+    UNIT = 0
+    SIGN = 1
+    SPELLED_UNIT = 2
+    ARTICLE = 3
+    CLAUSE = 4
+    OF_A_CODE = 5
+    DASH = 6
+    COVER = 7
+    LIMIT = 8
+    FOR_AN_AMOUNT = 9
+    MARKER = 10
+    NAMED = 11
+    ACRONYM = 12
+    PAGE = 13
 
 
-class Anchor(NamedTuple):
-    """A word of the lexicon at ``compact[start:end]``, with what its owner stored for it."""
-
-    start: int
-    end: int
-    data: Any
+Anchor = tuple[int, int, Any]
+"""A word of the lexicon: start and end in the compact fold, and what its owner stored for it."""
 
 
 class Lexicon:
     """Words by role. A word that begins or ends with a letter or digit must begin or end there in the text."""
 
     def __init__(self) -> None:
-        self._entries: dict[str, list[tuple[Role, int, Any, bool, bool]]] = {}
+        self._entries: dict[str, list[tuple[int, int, Any, bool, bool]]] = {}
         self._automaton: Any = None
 
-    def add(self, role: Role, word: str, data: Any = None, *, prefix: bool = False) -> None:
-        """Add `word` (folded here) with `data`; `prefix` lets the text go on after it."""
+    def add(self, role: Role, word: str, data: Any = None, *, inside: bool = False) -> None:
+        """Add `word` (folded here) with `data`; `inside` lets a letter or digit stand before it."""
         folded = fold(word)
-        entry = (role, len(folded), data, folded[0].isalnum(), folded[-1].isalnum() and not prefix)
+        left = folded[0].isalnum() and not inside
+        entry = (int(role), len(folded), data, left, folded[-1].isalpha())
         self._entries.setdefault(folded, []).append(entry)
 
-    def find(self, folded: str) -> tuple[list[Anchor], ...]:
-        """Places of the words in `folded`, one ascending list for each role; at most `MAX_ANCHORS` in all."""
+    def find(self, folded: str) -> list[list[Anchor]]:
+        """Places of the words in `folded`, one list in order of end for each role; at most `MAX_ANCHORS` in all."""
         if self._automaton is None:
             automaton = ahocorasick.Automaton()
             for word, entries in self._entries.items():
                 automaton.add_word(word, tuple(entries))
             automaton.make_automaton()
             self._automaton = automaton
-        places: tuple[list[Anchor], ...] = tuple([] for _ in Role)
+        places: list[list[Anchor]] = [[] for _ in Role]
         for last, entries in islice(self._automaton.iter(folded), MAX_ANCHORS):
+            end = last + 1
             for role, length, data, left, right in entries:
-                end = last + 1
                 start = end - length
                 if left and start and folded[start - 1].isalnum():
                     continue
                 if right and folded[end : end + 1].isalnum():
                     continue
-                places[role].append(Anchor(start, end, data))
+                places[role].append((start, end, data))
         return places
 
 

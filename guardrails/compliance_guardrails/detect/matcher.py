@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Generic, NamedTuple, TypeVar
 
 from .text import View, view
@@ -22,7 +23,10 @@ MAX_TOKENS = 24_000
 """Tokens analysed in one text, about 150 KB of sentences that all hold a listed word; the rest is not examined."""
 
 MAX_SENTENCE = 400
-"""Tokens of one sentence; a longer run without a full stop is analysed in pieces of this length."""
+"""Tokens of one sentence or pair of sentences."""
+
+MAX_PIECE = 1_200
+"""Characters of one sentence; a longer run without a full stop is looked at in pieces of this length."""
 
 T = TypeVar("T")
 
@@ -146,6 +150,7 @@ class Sentence:
     words: list[str]
     starts: list[int]
     ends: list[int]
+    split: int | None = None
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Offsets into the original text of the tokens `start` up to and not including `end`."""
@@ -155,6 +160,18 @@ class Sentence:
         """True when token `index` begins with a capital in the original text."""
         first, _ = self.source.span(self.starts[index], self.starts[index] + 1)
         return self.source.original[first : first + 1].isupper()
+
+    def name_like(self, index: int) -> bool:
+        """True when token `index` is written as a proper name: a capital, then small letters."""
+        first, last = self.source.span(self.starts[index], self.ends[index])
+        token = self.source.original[first:last]
+        return len(token) > 2 and token[0].isupper() and token[1:].islower()
+
+    def first_part(self) -> Sentence:
+        """The sentence without the one that follows it."""
+        if self.split is None:
+            return self
+        return Sentence(self.source, self.words[: self.split], self.starts[: self.split], self.ends[: self.split])
 
     @property
     def is_question(self) -> bool:
@@ -167,23 +184,22 @@ def word_set(folded: str) -> set[bytes]:
     return set(folded.encode("latin-1", "replace").translate(_WORD_BYTES).split())
 
 
-def sentences(source: View, needed: Iterable[frozenset[bytes]]) -> Iterator[Sentence]:
-    """The sentences of `source` that hold a word of each set in `needed`, in order, within `MAX_TOKENS` tokens."""
-    folded = source.compact
+def sentences(source: View, needed: Iterable[frozenset[bytes]], *, paired: bool = False) -> Iterator[Sentence]:
+    """The sentences of `source` that hold a word of each set in `needed`, in order, within `MAX_TOKENS` tokens.
+
+    `paired` adds to each the sentence that follows it; `split` says where that one begins.
+    """
+    compact = source.compact
     sets = tuple(needed)
     budget = MAX_TOKENS
-    for first, last in _candidates(folded, sets):
-        sentence = Sentence(source, [], [], [])
-        for found in _TOKEN.finditer(folded, first, last):
-            sentence.words.append(found.group())
-            sentence.starts.append(found.start())
-            sentence.ends.append(found.end())
-            if len(sentence.words) >= MAX_SENTENCE:
-                budget -= len(sentence.words)
-                yield sentence
-                if budget <= 0:
-                    return
-                sentence = Sentence(source, [], [], [])
+    for first, last, follow in _candidates(compact, sets):
+        sentence = _tokens(source, first, last)
+        if paired and follow > last and len(sentence.words) < MAX_SENTENCE:
+            after = _tokens(source, last, follow)
+            sentence.split = len(sentence.words)
+            sentence.words += after.words
+            sentence.starts += after.starts
+            sentence.ends += after.ends
         if sentence.words:
             budget -= len(sentence.words)
             yield sentence
@@ -191,15 +207,41 @@ def sentences(source: View, needed: Iterable[frozenset[bytes]]) -> Iterator[Sent
             return
 
 
-def _candidates(folded: str, sets: tuple[frozenset[bytes], ...]) -> Iterator[tuple[int, int]]:
+def _tokens(source: View, first: int, last: int) -> Sentence:
+    """The tokens between two offsets, at most `MAX_SENTENCE`."""
+    sentence = Sentence(source, [], [], [])
+    for found in islice(_TOKEN.finditer(source.compact, first, last), MAX_SENTENCE):
+        sentence.words.append(found.group())
+        sentence.starts.append(found.start())
+        sentence.ends.append(found.end())
+    return sentence
+
+
+def _candidates(compact: str, sets: tuple[frozenset[bytes], ...]) -> Iterator[tuple[int, int, int]]:
+    """Start and end of each sentence that holds the needed words, and the end of the sentence after it."""
     first = 0
-    for found in _END.finditer(folded):
-        last = found.end()
-        if last - first > 3 and _holds(folded[first:last], sets):
-            yield first, last
+    waiting: tuple[int, int] | None = None
+    for last in chain((found.end() for found in _END.finditer(compact)), (len(compact),)):
+        for begin, end in _pieces(compact, first, last):
+            if waiting is not None:
+                yield (*waiting, end)
+                waiting = None
+            if _holds(compact[begin:end], sets):
+                waiting = (begin, end)
         first = last
-    if len(folded) - first > 3 and _holds(folded[first:], sets):
-        yield first, len(folded)
+    if waiting is not None:
+        yield (*waiting, waiting[1])
+
+
+def _pieces(compact: str, first: int, last: int) -> Iterator[tuple[int, int]]:
+    """A sentence, or the parts of one that is too long to be prose, cut at spaces."""
+    while last - first > MAX_PIECE:
+        cut = compact.rfind(" ", first + MAX_PIECE // 2, first + MAX_PIECE)
+        cut = first + MAX_PIECE if cut < 0 else cut
+        yield first, cut
+        first = cut
+    if last - first > 3:
+        yield first, last
 
 
 def _holds(part: str, sets: tuple[frozenset[bytes], ...]) -> bool:

@@ -7,32 +7,25 @@ of units: what a number counts is the business of `amounts` and `references`.
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal
 from typing import Final
 
 # Possessive on purpose: a number is read once, so a run of digits and separators costs no backtracking. At most 15
 # digits or seven groups are read; what is longer is an identifier, not an amount.
-DIGITS_TAIL: Final = (
-    r"(?<![0-9a-z_][0-9])(?>"
+DIGITS: Final = (
+    r"[0-9](?<![0-9a-z_][0-9])(?>"
     r"[0-9]{0,2}(?:[ .'][0-9]{3}){1,6}(?![0-9])(?:[.,][0-9]{1,8})?"
     r"|[0-9]{0,2}(?:,[0-9]{3}){1,5}\.[0-9]{1,4}(?![0-9])"
     r"|[0-9]{0,2}(?:,[0-9]{3}){2,5}(?![0-9,])"
     r"|[0-9]{0,14}(?:[.,][0-9]{1,8})?)"
 )
-"""What follows the first digit; apart from it, so that a search may leap from digit to digit."""
-DIGITS: Final = "[0-9]" + DIGITS_TAIL
 _MAX_WORDS: Final = 12
 _MAX_SPAN: Final = 90
-_WORD: Final = re.compile(r"[a-z]+")
+_LONGEST: Final = 12  # characters of the longest number word and its separator
 
 _SMALL: Final[dict[str, int]] = {
-    word: value
-    for value, words in enumerate(
-        "zero|un une|deux|trois|quatre|cinq|six|sept|huit|neuf|dix|onze|douze|treize|quatorze|quinze|seize".split("|")
-    )
-    for word in words.split()
-} | {
+    "zero": 0, "un": 1, "une": 1, "deux": 2, "trois": 3, "quatre": 4, "cinq": 5, "six": 6, "sept": 7, "huit": 8,
+    "neuf": 9, "dix": 10, "onze": 11, "douze": 12, "treize": 13, "quatorze": 14, "quinze": 15, "seize": 16,
     "vingt": 20, "vingts": 20, "trente": 30, "quarante": 40, "cinquante": 50, "soixante": 60, "septante": 70,
     "huitante": 80, "octante": 80, "nonante": 90,
 }  # fmt: skip
@@ -47,6 +40,8 @@ def parse_digits(text: str, *, money: bool) -> Decimal:
     The last of two different separators is the decimal one. A lone ``.`` or ``,`` before exactly three digits groups
     thousands when `money` is true (12.500 €, 12,500 EUR) and, for ``,``, is decimal otherwise (12,125 %).
     """
+    if text.isdigit():
+        return Decimal(text)
     digits = text.replace(" ", "").replace("'", "")
     dot, comma = digits.rfind("."), digits.rfind(",")
     if dot >= 0 and comma >= 0:
@@ -84,21 +79,24 @@ def parse_words(words: list[str]) -> int | None:
 def number_before(folded: str, end: int) -> tuple[int, int] | None:
     """The number in words that ends at `end` (a space or hyphen may follow): its start and value, or None."""
     low = max(0, end - _MAX_SPAN)
-    found: list[re.Match[str]] = []
-    for match in reversed(list(_WORD.finditer(folded, low, end))):
-        edge = found[-1].start() if found else end
-        gap = folded[match.end() : edge]
-        if gap not in {" ", "-", ""} or len(found) >= _MAX_WORDS:
+    while end > low and folded[end - 1] in " -":
+        end -= 1
+    words: list[str] = []
+    start = at = end
+    while at > low and len(words) < _MAX_WORDS:
+        window = folded[max(low, at - _LONGEST) : at]
+        word = window[max(window.rfind(" "), window.rfind("-"), window.rfind("'")) + 1 :]
+        if word not in NUMBER_WORDS and not (word == "et" and words):
             break
-        if match[0] not in NUMBER_WORDS and not (match[0] == "et" and found):
+        words.append(word)
+        start = at - len(word)
+        if start <= low or folded[start - 1] == "'":
             break
-        found.append(match)
-    while found and found[-1][0] == "et":
-        found.pop()
-    if not found:
+        at = start - 1
+    while words and words[-1] == "et":
+        start += 3
+        words.pop()
+    if not words or (start > 0 and (folded[start - 1].isalnum() or folded[start - 1] == "_")):
         return None
-    start = found[-1].start()
-    if start > 0 and (folded[start - 1].isalnum() or folded[start - 1] == "_"):
-        return None
-    value = parse_words([match[0] for match in reversed(found)])
+    value = parse_words(words[::-1])
     return None if value is None else (start, value)

@@ -48,9 +48,7 @@ def _citation_problems(rules: CitationRules, made: Detectors) -> list[Problem]:
     ):
         for index, text in enumerate(texts):
             if check(text, made).compliance != wanted:
-                what = (
-                    "dont chaque affirmation est citée" if wanted else "dont une affirmation n’est pas citée"
-                )
+                what = "dont chaque affirmation est citée" if wanted else "dont une affirmation n’est pas citée"
                 expected = f"un exemple {what} (règle « examples ») : {quoted(text)}"
                 problems.append(Problem(CITATIONS_FILE, f"examples.{name}[{index}]", expected))
     return problems

@@ -39,7 +39,7 @@ _WEIGHT_OF_ALL = frozenset(Severity)
 
 MARKS = (
     "clause_connectors", "noun_connectors", "measures", "comparison_words", "contrast", "likeness", "as_one",
-    "consequences", "causal_verbs", "persons", "things", "abstract_things", "gap_vetoes", "exceptions", "legal",
+    "consequences", "causal_verbs", "persons", "things", "abstract_things", "gap_vetoes", "institutions", "anaphora", "exceptions", "tariff_groups", "legal",
     "entitled",
 )  # fmt: skip
 """The lists of attributes.yaml that become marks of the same name in a matched sentence."""
@@ -174,6 +174,7 @@ def compile_book(folder: Path) -> Book:
             compiler.add(
                 PREDICATES_FILE, f"{family.id}.{polarity}", getattr(family, polarity), value, "predicate"
             )
+    compiler.add(PREDICATES_FILE, "benign_verbs", predicates.benign_verbs, Mark("benign_verbs"))
     for name in type(predicates.contexts).model_fields:
         compiler.add(PREDICATES_FILE, name, getattr(predicates.contexts, name), Mark("bias_" + name))
     keys = {name: frozenset(found) for name, found in compiler.keys.items()}

@@ -69,6 +69,10 @@ class Characteristic(StrEnum):
     WHISTLEBLOWER = "whistleblower"
 
 
+CHARTER = frozenset(tuple(Characteristic)[:16])
+"""The sixteen characteristics of the Charter; the others come from Code pénal 225-1 only."""
+
+
 class SeverityTable(StrictModel):
     """The severity of a finding by the family of what is said."""
 
@@ -128,6 +132,7 @@ class PredicatesFile(StrictModel):
 
     effective_from: date
     families: tuple[Family, ...] = Field(min_length=3, max_length=3)
+    benign_verbs: Terms
     contexts: Contexts
 
 
@@ -174,10 +179,13 @@ class AttributesFile(StrictModel):
     persons: Terms
     things: Terms
     abstract_things: Terms
+    institutions: Terms
+    anaphora: Terms
     weak_attributes: Terms
     ignored_attributes: Terms
     gap_vetoes: Terms
     exceptions: Terms
+    tariff_groups: Terms
     legal: Terms
     entitled: Terms
     rules: tuple[ReasoningRule, ...] = Field(min_length=1)

@@ -9,36 +9,49 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from decimal import Decimal
+from itertools import islice
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from .amounts import AmountScanner
 from .claim_rules import ClaimRules
 from .coverage import CoverageScanner
 from .hits import MAX_CANDIDATES, MAX_HITS, Hit
+from .lexicon import Anchor, Lexicon
 from .numbers_fr import DIGITS, parse_digits
 from .references import ReferenceScanner
 from .text import View
 
 _DIGITS: Final = re.compile(DIGITS)
+_PLACE: Final = attrgetter("start", "end")
+
+
+class Scan(NamedTuple):
+    """Hits in order of their start, and the places of all words of the lexicon."""
+
+    hits: list[Hit]
+    anchors: list[list[Anchor]]
 
 
 class ClaimScanner:
-    """Every kind of claim of one set of rules."""
+    """Every kind of claim of one set of rules; words that others add to `lexicon` are found in the same pass."""
 
-    def __init__(self, rules: ClaimRules) -> None:
-        self._amounts = AmountScanner(rules)
-        self._references = ReferenceScanner(rules)
-        self._coverage = CoverageScanner(rules.coverage)
+    def __init__(self, rules: ClaimRules, lexicon: Lexicon) -> None:
+        self._lexicon = lexicon
+        self._amounts = AmountScanner(rules, lexicon)
+        self._references = ReferenceScanner(rules, lexicon)
+        self._coverage = CoverageScanner(rules.coverage, lexicon)
 
-    def scan(self, seen: View, cap: int | None = MAX_HITS) -> list[Hit]:
-        """Hits in order of their start; at most `cap`."""
+    def scan(self, seen: View, cap: int = MAX_HITS) -> Scan:
+        """The claims of a view, at most `cap`."""
         folded = seen.compact
-        hits, codes = self._amounts.scan(folded)
-        hits.extend(self._references.scan(seen, codes, {hit.number for hit in hits}))
-        hits.extend(self._coverage.scan(folded))
-        hits.sort(key=attrgetter("start", "end"))
-        return hits[:cap]
+        anchors = self._lexicon.find(folded)
+        hits = self._amounts.scan(folded, anchors, cap)
+        numbers = {hit.number for hit in hits}
+        hits.extend(islice(self._references.scan(seen, anchors, numbers), cap))
+        hits.extend(islice(self._coverage.scan(folded, anchors), cap))
+        hits.sort(key=_PLACE)
+        return Scan(hits[:cap], anchors)
 
     def table_numbers(self, folded: str) -> Iterator[Decimal]:
         """Numbers in the rows of a table (``|`` or ``;`` between cells), whose unit may stand in the header."""

@@ -13,22 +13,26 @@ from typing import Final, NamedTuple
 MAX_SENTENCE: Final = 2_000
 """Characters looked at on either side of a claim at most."""
 
+_MAX_LINES: Final = 40
+
 _ITEM: Final = re.compile(r"[ >]{0,12}(?:[-*+] |[0-9]{1,3}[.)] |[a-z]\) |\|)")
-_STOP: Final = re.compile(r"[.!?]+[\")'\]*]{0,3}(?=[ \n]|\Z)")
+_STOP: Final = re.compile(r"[.!?][.!?\")'\]*]{0,6}(?=[ \n]|\Z)")
 _NOTE: Final = re.compile(
-    r"(?: ?\[[0-9]{1,3}(?:[,;-] ?[0-9]{1,3}){0,8}\]\.?"
-    r"| ?\((?:sources?|cf|voir|ref|selon|art|conditions|cg|cp|p)[^()\n]{0,160}\)\.?"
+    r"(?: \[[0-9]{1,3}(?:[,;-] ?[0-9]{1,3}){0,8}\]\.?"
+    r"| \((?:sources?|cf|voir|ref|selon|art|conditions|cg|cp|p)[^()\n]{0,160}\)\.?"
     r"| sources? ?:[^\n.]{0,160}(?:\.[^ \n][^\n.]{0,80}|p\. ?[0-9]{1,4}[^\n.]{0,40}|art\. [^\n.]{0,60}){0,3}\.?){1,4}"
 )
-_ABBREVIATION: Final = re.compile(r"(?<![a-z0-9])([a-z]+|[a-z](?:\.[a-z]){1,3})\Z")
+_NOTE_FIRSTS: Final = frozenset("[(s")
+_LONGEST_ABBREVIATION: Final = 10
 
 
 class Stretch(NamedTuple):
-    """``compact[start:end]``; `lead` is where the sentence that announces a list begins, or `start`."""
+    """``compact[start:end]``; for an item of a list ``compact[lead:lead_end]`` is the line that announces the list."""
 
     start: int
     end: int
-    lead: int
+    lead: int = 0
+    lead_end: int = 0
 
 
 class Stretches:
@@ -38,8 +42,10 @@ class Stretches:
         self._text = folded
         self._visible = visible
         self._abbreviations = abbreviations
-        self._last = Stretch(0, 0, 0)
+        self._last = Stretch(0, 0)
         self._line = (0, -1)
+        self._list_next = -1
+        self._list_lead = (0, 0)
 
     def around(self, place: int) -> Stretch:
         """The stretch that holds the character at `place`."""
@@ -49,25 +55,18 @@ class Stretches:
         low = max(low, place - MAX_SENTENCE)
         start, is_item = self._block_start(place, low)
         end = min(self._block_end(place), place + MAX_SENTENCE)
-        lead = start
         if is_item:
-            lead = self._announcement(start)
+            self._last = Stretch(start, end, *self._announcement(start))
         else:
-            start, end = self._sentence(start, place, end)
-            lead = start
-        self._last = Stretch(start, end, lead)
+            self._last = Stretch(*self._sentence(start, place, end))
         return self._last
-
-    def lead_end(self, stretch: Stretch) -> int:
-        """Where the announcing sentence of a list item ends: its line end, before the item."""
-        return min(self._text.find("\n", stretch.lead) % (len(self._text) + 1), stretch.start)
 
     def _block_start(self, place: int, low: int) -> tuple[int, bool]:
         """Start of the paragraph line or list item; continuation lines are followed upwards."""
         text = self._text
         line = text.rfind("\n", low, place) + 1 or low
         first = line
-        for _ in range(40):
+        for _ in range(_MAX_LINES):
             if (line == 0 or text[line - 1] == "\n") and _ITEM.match(text, line):
                 return line, True
             if line <= low or not self._continues(line):
@@ -90,7 +89,7 @@ class Stretches:
 
     def _block_end(self, place: int) -> int:
         end = self._newline(place)
-        for _ in range(40):
+        for _ in range(_MAX_LINES):
             if end >= len(self._text) or not self._continues(end + 1):
                 return end
             end = self._newline(end + 1)
@@ -108,43 +107,55 @@ class Stretches:
     def _sentence(self, low: int, place: int, high: int) -> tuple[int, int]:
         start = low
         for match in _STOP.finditer(self._text, low, high):
-            if not self._ends(match):
+            end = match.end()
+            if not self._ends(match.start(), end):
                 continue
-            note = _NOTE.match(self._text, match.end(), high)
-            end = note.end() if note else match.end()
+            # Most full stops are followed by no note: look at one character before trying the pattern.
+            if self._text[end + 1 : end + 2] in _NOTE_FIRSTS and (note := _NOTE.match(self._text, end, high)):
+                end = note.end()
             if end > place:
                 return start, end
             start = end
         return start, high
 
-    def _ends(self, match: re.Match[str]) -> bool:
-        """Whether this full stop ends a sentence."""
-        text = self._text
-        if match[0][0] != ".":
+    def _ends(self, stop: int, end: int) -> bool:
+        """Whether the mark at ``stop:end`` ends a sentence."""
+        if self._text[stop] != ".":
             return True
-        following = self._visible[match.end() + 1 : match.end() + 2]
+        following = self._visible[end + 1 : end + 2]
         if following.islower():
             return False
-        word = _ABBREVIATION.search(text, max(0, match.start() - 12), match.start())
-        if word is None:
+        space = self._text.rfind(" ", max(0, stop - _LONGEST_ABBREVIATION), stop)
+        if space < 0 and stop > _LONGEST_ABBREVIATION:
             return True
-        if word[1] in self._abbreviations:
+        word = self._text[space + 1 : stop].lstrip('("\n[')
+        if "'" in word:
+            word = word.rpartition("'")[2]
+        if word in self._abbreviations:
             return False
-        return not (len(word[1]) == 1 and (self._visible[word.start(1)].isupper() or following.isdigit()))
+        return len(word) != 1 or not word.isalpha() or not (following.isdigit() or self._visible[stop - 1].isupper())
 
-    def _announcement(self, item: int) -> int:
-        """Where the sentence ending in ":" above the list of this item begins, or the item itself."""
+    def _announcement(self, item: int) -> tuple[int, int]:
+        """The line ending in ":" above the list that the item at `item` belongs to; an empty stretch when none."""
         text = self._text
         line = item
-        for _ in range(60):
-            above = text.rfind("\n", 0, max(0, line - 1)) + 1
-            if line == 0 or above >= line:
-                return item
-            content = text[above : line - 1]
-            if content.strip() and not _ITEM.match(text, above) and not text.startswith("  ", above):
-                return above if content.rstrip().endswith(":") else item
+        for _ in range(_MAX_LINES):
+            if line == 0:
+                break
+            if line == self._list_next:  # the item before this one was asked for: same list, same announcement
+                return self._list_lead
+            above = text.rfind("\n", 0, line - 1) + 1
+            content = text[above : min(line - 1, above + MAX_SENTENCE)].strip()
+            if content and not _ITEM.match(text, above) and not text.startswith("  ", above):
+                lead = (above, line - 1) if content.endswith(":") else (0, 0)
+                break
             line = above
-        return item
+        else:
+            lead = (0, 0)
+        if line == 0:
+            lead = (0, 0)
+        self._list_next, self._list_lead = self._newline(item) + 1, lead
+        return lead
 
 
 def merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

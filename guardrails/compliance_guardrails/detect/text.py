@@ -51,24 +51,23 @@ _LOOKALIKES = dict(
 def _fold_char(char: str) -> str:
     """One character to exactly one Latin-1 character."""
     plain = _PLAIN.get(char) or _LOOKALIKES.get(char)
-    if plain is not None:
-        return plain
-    code = ord(char)
-    if 0x20 <= code < 0x7F:
-        return char.lower()
-    category = unicodedata.category(char)
-    if category in {"Mn", "Me", "Mc", "Cf", "Cc"}:
-        return FILLER
+    if plain is None and 0x20 <= ord(char) < 0x7F:
+        plain = char.lower()
+    return plain or _fold_by_category(char, unicodedata.category(char))
+
+
+def _fold_by_category(char: str, category: str) -> str:
+    """A character without an entry of its own: what its Unicode category makes of it."""
     if category == "Zs":
         return " "
     if category == "Nd":
         return str(unicodedata.decimal(char))
-    if code < 0x100 and category in {"No", "Po", "So", "Sm", "Sc"}:
-        return char
-    if category in {"Lu", "Ll", "Lt", "Lo", "Lm"}:
+    if category[0] == "L":
         base = unicodedata.normalize("NFKD", char)[0]
         return base.lower() if base.isascii() and base.isalpha() else _LOOKALIKES.get(base, OTHER_LETTER)
-    return OTHER_SYMBOL
+    if category in {"Mn", "Me", "Mc", "Cf", "Cc"}:
+        return FILLER
+    return char if ord(char) < 0x100 else OTHER_SYMBOL
 
 
 class _FoldTable(dict[int, str]):
@@ -83,9 +82,7 @@ class _FoldTable(dict[int, str]):
 
 _LATIN1 = bytes(ord(_fold_char(chr(code))) for code in range(256))
 _TABLE = _FoldTable()
-_MAX_DISTINCT = (
-    24  # beyond this many foreign characters one translate pass is cheaper than a replace for each
-)
+_MAX_DISTINCT = 24  # beyond this many foreign characters one translate pass is cheaper than a replace for each
 _FREQUENT = tuple((char, _fold_char(char)) for char in ("’", "€", "\u202f", "œ"))
 
 

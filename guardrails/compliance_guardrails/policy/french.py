@@ -56,6 +56,7 @@ _TYPES: Final[dict[str, str]] = {
     "union_tag_invalid": "l’une des valeurs {expected_tags}",
     "union_tag_not_found": "la clé {discriminator}",
 }
+MAX_PROBLEMS: Final = 50
 _FALLBACK: Final = "une valeur permise pour cette clé"
 _NO_FOUND: Final = frozenset({"missing", "extra_forbidden"})
 
@@ -65,7 +66,7 @@ def problems_fr(
 ) -> tuple[Problem, ...]:
     """Every error of `error`, in the order of the file; `value` gives list items their id as name."""
     found = []
-    for item in error.errors(include_url=False, include_context=True):
+    for item in error.errors(include_url=False, include_context=True)[:MAX_PROBLEMS]:
         path = _known_path(item["loc"], value)
         line = _line_of(path, lines)
         where = f" (ligne {line})" if line else ""

@@ -13,7 +13,7 @@ from typing import Final
 
 from .errors import PolicyError
 from .paths import MAX_FILES
-from .yaml_reader import MAX_BYTES, ROOT, decode
+from .yaml_reader import MAX_BYTES, ROOT, decode, read_bytes
 
 _TIMEOUT: Final = 30
 _SUFFIXES: Final = (".yaml", ".md")
@@ -37,7 +37,7 @@ def read_folder(directory: Path) -> dict[str, str]:
     for path in sorted(directory.rglob("*")):
         name = path.relative_to(directory).as_posix()
         if path.is_file() and is_policy_file(name):
-            found[name] = decode(path.read_bytes(), name)
+            found[name] = _unix(decode(read_bytes(path, name), name))
     return found
 
 
@@ -48,11 +48,16 @@ def is_policy_file(name: str) -> bool:
     return name.endswith(_SUFFIXES) and not hidden and parts[-1] not in {"README.md", "LISEZMOI.md"}
 
 
+def _unix(text: str) -> str:
+    """Line ends as git stores them: a checkout that converts them has not edited the policy."""
+    return text.replace("\r\n", "\n")
+
+
 def _text(directory: Path, revision: str, sha: str, name: str) -> str:
     raw = _git(directory, revision, "show", f"{sha}:./{name}")
     if len(raw) > MAX_BYTES:
         raise PolicyError(f"{revision}:{name}", ROOT, f"un fichier d’au plus {MAX_BYTES // 1000} Ko")
-    return decode(raw, f"{revision}:{name}")
+    return _unix(decode(raw, f"{revision}:{name}"))
 
 
 def _git(directory: Path, revision: str, *arguments: str) -> bytes:

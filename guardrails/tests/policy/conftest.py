@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from compliance_guardrails.policy import check
 from compliance_guardrails.policy.paths import BUNDLED, VARIABLE
 
 Edit = Callable[[str, str, str], None]
@@ -18,8 +19,9 @@ def _no_configured_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the bundled policy, without rule files: those belong to the detectors' own tests."""
+    monkeypatch.setattr(check, "RULE_READERS", ())
     copy = tmp_path / "policy"
     shutil.copytree(BUNDLED, copy, ignore=shutil.ignore_patterns("rules"))
     return copy

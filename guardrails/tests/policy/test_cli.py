@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from compliance_guardrails import cli
 from compliance_guardrails.cli import COMMANDS, Command, main
-from compliance_guardrails.policy import load_policy
+from compliance_guardrails.policy import PolicyError, check, load_policy
+from compliance_guardrails.policy.errors import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +51,33 @@ def test_check_sees_what_only_the_whole_shows(
     edit("sampling.yaml", "direction-finance]", "direction-compta]")
     assert main(["policy", "check", str(folder)]) == 1
     assert "erreur  sampling.yaml: intraday.departments: attendu" in capsys.readouterr().out
+
+
+def refusing(folder: Path) -> None:
+    """A detector that finds two of its rules in disagreement with their examples."""
+    assert folder.is_dir()
+    other = Problem("mots.yaml", "b", "une reconnaissance de « deux »")
+    raise PolicyError("mots.yaml", "a", "une reconnaissance de « un »", (other,))
+
+
+def test_check_lets_the_detectors_read_their_rules(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "rules").mkdir()
+    (folder / "rules" / "mots.yaml").write_text("effective_from: 2026-01-01\n", encoding="utf-8")
+    monkeypatch.setattr(check, "RULE_READERS", ("detector:refusing",))
+    monkeypatch.setitem(sys.modules, "detector", sys.modules[refusing.__module__])
+    assert main(["policy", "check", str(folder)]) == 1
+    out = capsys.readouterr().out
+    assert "OK      rules/mots.yaml" not in out
+    assert "erreur  rules/mots.yaml: a: attendu une reconnaissance de « un »\n" in out
+    assert "erreur  rules/mots.yaml: b: attendu une reconnaissance de « deux »\n" in out
+
+
+def test_the_bundled_folder_is_in_order_with_its_rules(capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["policy", "check"])
+    out, err = capsys.readouterr()
+    assert (code, err) == (0, ""), out
 
 
 def test_check_cannot_decide_without_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -193,9 +193,8 @@ def test_rules_of_the_detectors_are_covered() -> None:
     def rules(text: str) -> dict[str, str]:
         return {"rules/x.yaml": "effective_from: 2026-01-01\n" + text}
 
-    old = rules(
-        'domains:\n  - {id: hr, threshold: "0.15", multipliers: {sex: "2.0"}}\ngroups:\n  a: {mots: [un, deux]}\n'
-    )
+    domain = '{id: hr, threshold: "0.15", multipliers: {sex: "2.0"}}'
+    old = rules(f"domains:\n  - {domain}\ngroups:\n  a: {{mots: [un, deux]}}\n")
     cases = {
         "rules/x.domains[hr].threshold": ('"0.15"', '"0.2"'),
         "rules/x.domains[hr].multipliers.sex": ('"2.0"', '"1.5"'),

@@ -1,0 +1,203 @@
+"""What reading Langfuse rows has in common, whether they come from an export or from the API.
+
+Windows of time and how they are cut, counts by Paris day, one version of a row or a score, exchanges by trace. Pure:
+the readers do the I/O and hand rows over. Serves "loses and doubles nothing" and "counts, never content".
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from compliance_pipelines.core import assembly
+from compliance_pipelines.core.langfuse_rows import MAX_TEXT, Observation, ScoreRow
+from compliance_pipelines.core.periods import day_start, paris_day
+from compliance_pipelines.core.records import Score, Trace
+
+EVENTS = frozenset(
+    {
+        "retrieval_gate_blocked",
+        "retrieval_score_missing",
+        "uncited-specific-claim",
+        "low_self_confidence",
+        "protected-attr-comparison-detected",
+        "bias-screen-finding",
+    }
+)
+NARROWEST = timedelta(seconds=1)
+
+
+@dataclass
+class ReadReport:
+    """What was read, and what was not used and why: counts by Paris day, never content.
+
+    A row without a readable time counts on the day of the row before it in its file, so that reading an export again
+    for another day does not count it twice.
+    """
+
+    days: dict[date, Counter[str]] = field(default_factory=dict)
+    sources: Counter[str] = field(default_factory=Counter)
+    files: int = 0
+
+    def count(self, day: date, name: str, n: int = 1) -> None:
+        """Add `n` to the count `name` of `day`."""
+        if n:
+            self.days.setdefault(day, Counter())[name] += n
+
+    def totals(self, first: date, last: date) -> dict[str, int]:
+        """Counts of the days first..last together, in name order."""
+        whole: Counter[str] = Counter()
+        for day, counts in self.days.items():
+            if first <= day <= last:
+                whole.update(counts)
+        return dict(sorted(whole.items()))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Window:
+    """A span of time, UTC, its end excluded."""
+
+    start: datetime
+    end: datetime
+
+    def halves(self) -> tuple[Window, Window] | None:
+        """The two halves, cut at a whole millisecond; None when they would be narrower than NARROWEST."""
+        half = (self.end - self.start) / 2
+        if half < NARROWEST:
+            return None
+        middle = self.start + half
+        middle = middle.replace(microsecond=middle.microsecond // 1000 * 1000)
+        return Window(self.start, middle), Window(middle, self.end)
+
+
+def windows(first: date, last: date, width: timedelta, margin: timedelta) -> list[Window]:
+    """The Paris days first..last with `margin` on both sides, cut into windows of at most `width`, in order of time."""
+    position, end = day_start(first) - margin, day_start(last + timedelta(days=1)) + margin
+    found = []
+    while position < end:
+        found.append(Window(position, min(position + width, end)))
+        position += width
+    return found
+
+
+def count_row(report: ReadReport, row: Observation | ScoreRow) -> date:
+    """Count a row that was read on its Paris day, which is returned."""
+    if isinstance(row, Observation):
+        day = paris_day(row.started_at)
+        report.count(day, "truncated_texts", MAX_TEXT in (len(row.input or ""), len(row.output or "")))
+    else:
+        day = paris_day(row.observed_at)
+    report.count(day, "rows")
+    return day
+
+
+def exchanges(
+    rows: Iterable[Observation],
+    first: date,
+    last: date,
+    report: ReadReport,
+    resolve: assembly.Resolver,
+    hmac_key: bytes,
+    source: str,
+) -> Iterator[Trace]:
+    """The exchanges of whole traces, those of first..last (Paris days), one version a row, ordered by trace id.
+
+    `rows` hold every row of each trace id they hold. Of two versions of a row the one created later stands.
+    """
+    groups: dict[str, list[Observation]] = {}
+    for row in rows:
+        groups.setdefault(row.trace_id, []).append(row)
+    for _, group in sorted(groups.items()):
+        unique: dict[str, Observation] = {}
+        for row in group:
+            before = unique.get(row.row_id)
+            if before is not None:
+                day = paris_day(row.started_at)
+                report.count(day, "duplicates")
+                report.count(day, "conflicting_duplicates", before != row)
+            if before is None or row.created_at > before.created_at:
+                unique[row.row_id] = row
+        traces = assembly.assemble(inherit(list(unique.values())), resolve, hmac_key, source)
+        if not traces:
+            report.count(paris_day(group[0].started_at), "without_exchange")
+        yield from (trace for trace in traces if first <= paris_day(trace.observed_at) <= last)
+
+
+def inherit(rows: Sequence[Observation]) -> list[Observation]:
+    """Give v3 generations what v3 keeps on the trace alone: session, tags and the guardrails' stamps.
+
+    v4 rows carry them already and come back unchanged. Other trace metadata stays where it is: on v3 it may be a hook
+    event's own.
+    """
+    parents = {row.trace_id: row for row in rows if row.kind == "TRACE"}
+    if not parents:
+        return list(rows)
+    return [_inherited(row, parents.get(row.trace_id)) for row in rows]
+
+
+def _inherited(row: Observation, trace: Observation | None) -> Observation:
+    if trace is None or row.kind != "GENERATION":
+        return row
+    stamps: dict[str, Any] = {
+        key: value
+        for key, value in trace.metadata.items()
+        if key.startswith("compliance_") or key == "bias_review_required"
+    }
+    return dataclasses.replace(
+        row,
+        session_id=row.session_id or trace.session_id,
+        tags=row.tags or trace.tags,
+        metadata=stamps | dict(row.metadata),
+    )
+
+
+def event_score(row: Observation) -> ScoreRow | None:
+    """A guardrail event as a score: source "EVENT", value 1 and its level; None for any other row."""
+    if row.kind != "EVENT" or row.name not in EVENTS:
+        return None
+    return ScoreRow(
+        row.row_id,
+        row.trace_id,
+        "trace",
+        row.name,
+        1.0,
+        row.level,
+        "EVENT",
+        row.started_at,
+        row.created_at,
+        row.created_at,
+    )
+
+
+class Scores:
+    """Scores of first..last (Paris days): one per id, name and day, the latest version."""
+
+    def __init__(self, first: date, last: date, report: ReadReport) -> None:
+        self.first, self.last, self.report = first, last, report
+        self._kept: dict[tuple[str, str, date], ScoreRow] = {}
+
+    def add(self, row: ScoreRow) -> None:
+        """Take a row in; rows of other days are ignored."""
+        day = paris_day(row.observed_at)
+        if not self.first <= day <= self.last:
+            return
+        self.report.count(day, "scores")
+        key = (row.score_id, row.name, day)
+        before = self._kept.get(key)
+        if before is not None:
+            self.report.count(day, "duplicates")
+            self.report.count(day, "conflicting_duplicates", before.value != row.value)
+        if before is None or row.updated_at > before.updated_at:
+            self._kept[key] = row
+
+    def result(self) -> list[Score]:
+        """The scores, in order of time."""
+        ordered = sorted(self._kept.values(), key=lambda r: (r.observed_at, r.score_id, r.name))
+        return [
+            Score(r.score_id, r.trace_id, r.name, r.value, r.string_value, r.source, r.observed_at, r.created_at)
+            for r in ordered
+        ]

@@ -1,0 +1,88 @@
+"""Tables on disk: round trips, empty days, atomic writes, damaged files, digests over values."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pandas as pd
+import pandera.errors
+import pytest
+
+from compliance_pipelines.adapters.table_store import StoreError, TableStore
+from compliance_pipelines.core.records import Aggregate, Judgement, Score, Status, Trace, Verdict
+from compliance_pipelines.core.tables import TRACES, frame, records
+
+WHEN = datetime(2026, 6, 2, 10, 30, 0, 123456, tzinfo=UTC)
+ROWS = {
+    Trace: Trace("t", WHEN, WHEN, None, "d", "stamp", None, None, "q", None, ("a", "b"), None, True, None, None, "export", "x"),
+    Score: Score("s", None, "human_feedback", -1.0, None, "API", WHEN, WHEN),
+    Judgement: Judgement("t", "d", WHEN, "m", None, Status.UNSCORED, "timeout", "e", 2.0),
+    Aggregate: Aggregate(
+        "d", WHEN, WHEN, "m", 1, 1, 1, 1, 0, 0.5, None, 0.1, 0.1, None, None, None, None, Verdict.INDICATIF, None, "p"
+    ),
+}
+KEY = ("langfuse", "traces")
+
+
+@pytest.mark.parametrize("kind", list(ROWS))
+@pytest.mark.parametrize("count", [0, 1])
+def test_round_trip(kind: type, count: int, tmp_path: Path) -> None:
+    store, rows = TableStore(tmp_path), [ROWS[kind]] * count
+    store.write(KEY, "2026-06-02", frame(rows, kind))
+    assert records(store.read(KEY, "2026-06-02"), kind) == rows
+
+
+def test_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
+    store = TableStore(tmp_path)
+    first = store.write(KEY, "a", frame([ROWS[Trace]], Trace)).read_bytes()
+    assert store.write(KEY, "a", frame([ROWS[Trace]], Trace)).read_bytes() == first
+
+
+def test_counts_travel_with_the_table_and_with_its_digest(tmp_path: Path) -> None:
+    store = TableStore(tmp_path)
+    table = frame([ROWS[Trace]], Trace)
+    table.attrs["counts"] = {"rows": 3}
+    store.write(KEY, "a", table)
+    assert store.read(KEY, "a").attrs["counts"] == {"rows": 3}
+    before = store.digest(KEY, ["a", "absent"])
+    assert before[:2] == (("a",), 1)
+    table.attrs["counts"] = {"rows": 4}
+    store.write(KEY, "a", table)
+    assert store.digest(KEY, ["a"])[2] != before[2]
+
+
+def test_a_failed_write_leaves_the_old_table_and_no_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = TableStore(tmp_path)
+    store.write(KEY, "a", frame([ROWS[Trace]], Trace))
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("compliance_pipelines.adapters.table_store.pq.write_table", full)
+    with pytest.raises(StoreError, match="No space left") as refused:
+        store.write(KEY, "a", frame([], Trace))
+    assert "\n" not in str(refused.value)
+    monkeypatch.undo()
+    assert len(store.read(KEY, "a")) == 1
+    assert [p.name for p in (tmp_path / "langfuse" / "traces").iterdir()] == ["a.parquet"]
+
+
+def test_missing_and_damaged_tables_are_one_line(tmp_path: Path) -> None:
+    store = TableStore(tmp_path)
+    with pytest.raises(StoreError, match="2026-06-02 n'a pas encore été calculée"):
+        store.read(KEY, "2026-06-02")
+    store.write(KEY, "a", frame([], Trace)).write_bytes(b"PAR1 nonsense")
+    with pytest.raises(StoreError, match="illisible"):
+        store.read(KEY, "a")
+
+
+def test_the_schema_refuses_what_must_not_be_stored() -> None:
+    for bad in (float("nan"), 1.2):
+        row = Judgement("t", "d", WHEN, "m", bad, Status.SCORED, None, "e", 1.0)
+        with pytest.raises(pandera.errors.SchemaError):
+            frame([row], Judgement)
+    with pytest.raises(pandera.errors.SchemaError):
+        frame([Judgement("t", "d", WHEN, "m", 0.5, Status.UNSCORED, "r", "e", 1.0)], Judgement)
+    with pytest.raises(pandera.errors.SchemaError):
+        frame([ROWS[Trace], ROWS[Trace]], Trace)
+    with pytest.raises(pandera.errors.SchemaError):
+        TRACES.validate(pd.DataFrame({"trace_id": ["t"]}))

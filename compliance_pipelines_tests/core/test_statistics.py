@@ -1,0 +1,84 @@
+"""Intervals against known values and properties; kappa; seeds."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compliance_pipelines.core import statistics
+
+
+@pytest.mark.parametrize(
+    ("successes", "n", "low", "high"),
+    [
+        (0, 10, 0.0, 0.2775),
+        (10, 10, 0.7225, 1.0),
+        (50, 100, 0.4038, 0.5962),
+        (1, 1, 0.2065, 1.0),
+        (81, 263, 0.2553, 0.3662),
+    ],
+)
+def test_wilson_matches_published_values(successes: int, n: int, low: float, high: float) -> None:
+    found = statistics.wilson(successes, n)
+    assert found == pytest.approx((low, high), abs=5e-5)
+
+
+def test_wilson_of_nothing_is_none() -> None:
+    assert statistics.wilson(0, 0) is None
+
+
+def test_wilson_refuses_impossible_counts() -> None:
+    with pytest.raises(ValueError, match="successes"):
+        statistics.wilson(3, 2)
+
+
+@given(st.integers(1, 500), st.data())
+def test_wilson_contains_the_share(n: int, data: st.DataObject) -> None:
+    k = data.draw(st.integers(0, n))
+    low, high = statistics.wilson(k, n) or (1, 0)
+    assert 0 <= low <= k / n <= high <= 1
+
+
+def test_mean_interval_covers_the_true_mean_about_95_times_in_100() -> None:
+    rng = np.random.default_rng(3)
+    covered = 0
+    for k in range(200):
+        values = rng.beta(8, 2, size=60)
+        low, high = statistics.mean_interval(values, np.arange(60), k) or (1, 0)
+        covered += low <= 0.8 <= high
+    assert 180 <= covered <= 199
+
+
+def test_clustered_traces_widen_the_interval() -> None:
+    rng = np.random.default_rng(5)
+    by_session = np.repeat(rng.beta(4, 2, size=40), 10)
+    apart = statistics.mean_interval(by_session, np.arange(400), 1) or (0, 0)
+    together = statistics.mean_interval(by_session, np.repeat(np.arange(40), 10), 1) or (0, 0)
+    assert together[1] - together[0] > 2 * (apart[1] - apart[0])
+
+
+def test_many_clusters_give_the_interval_of_the_bootstrap(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(7).beta(5, 2, size=4000)
+    bootstrap = statistics.mean_interval(values, np.arange(4000), 1) or (0, 0)
+    monkeypatch.setattr(statistics, "BOOTSTRAP_CLUSTERS", 100)
+    normal = statistics.mean_interval(values, np.arange(4000), 1) or (0, 0)
+    assert normal == pytest.approx(bootstrap, abs=1e-3)
+
+
+def test_one_conversation_shows_no_spread() -> None:
+    assert statistics.mean_interval(np.array([0.2, 0.9]), np.array([0, 0]), 1) is None
+
+
+def test_interval_is_the_same_on_every_run() -> None:
+    values = np.linspace(0, 1, 50)
+    assert statistics.mean_interval(values, np.arange(50), 9) == statistics.mean_interval(values, np.arange(50), 9)
+    assert statistics.stable_seed("a", "b") == statistics.stable_seed("a", "b") != statistics.stable_seed("ab")
+
+
+def test_kappa() -> None:
+    assert statistics.cohen_kappa([1, 1, 0, 0], [1, 1, 0, 0]) == 1
+    assert statistics.cohen_kappa([1, 0, 1, 0], [1, 1, 0, 0]) == 0
+    assert statistics.cohen_kappa([], []) is None
+    assert statistics.cohen_kappa([1, 1], [1, 1]) is None
+    with pytest.raises(ValueError, match="same items"):
+        statistics.cohen_kappa([1], [])

@@ -1,0 +1,32 @@
+"""The real hook with two switches for tests: a text that holds one of the marks makes a rule of the guardrails raise.
+
+Copied beside the gateway's configuration. The error quotes the conversation on purpose: no log may show it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compliance_guardrails import litellm_hook
+
+BEFORE, AFTER = "panne-avant", "panne-après"
+_before, _after = litellm_hook.before, litellm_hook.after
+
+
+def failing_before(policy: Any, caller: Any, places: Any, question: str) -> Any:
+    """The pre-call decision, which fails on its mark."""
+    if BEFORE in question:
+        raise RuntimeError(question)
+    return _before(policy, caller, places, question)
+
+
+def failing_after(policy: Any, origin: Any, choices: Any) -> Any:
+    """The judgement of an answer, which fails on its mark."""
+    if any(AFTER in text for text in choices):
+        raise RuntimeError(*choices)
+    return _after(policy, origin, choices)
+
+
+litellm_hook.before = failing_before
+litellm_hook.after = failing_after
+hook = litellm_hook.hook

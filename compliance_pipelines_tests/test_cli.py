@@ -1,0 +1,66 @@
+"""`compliance` as people type it: one line and an exit code for each thing that can be wrong."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COMMAND = [str(Path(sys.executable).parent / "compliance")]
+
+
+def run(*words: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("LANGFUSE", "COMPLIANCE", "DAGSTER"))}
+    environment |= {"COMPLIANCE_HOME": str(cwd / "home")} | env
+    return subprocess.run([*COMMAND, *words], capture_output=True, text=True, env=environment, cwd=cwd, check=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("report", "build", "juin"), "attendu AAAA-MM"),
+        (("report", "build", "2999-01"), "n'est pas terminé"),
+        (("report", "build", "2026-06", "--cutoff", "hier"), "--cutoff"),
+        (("report", "get", "2026-06"), "2026-06"),
+        (("report", "build", "2026-03"), "aucune nuit de 2026-03"),
+    ],
+)
+def test_one_line_and_exit_code_2(words: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    done = run(*words, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr + done.stdout
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_wrong_settings_are_named(tmp_path: Path) -> None:
+    done = run("report", "build", "2026-06", cwd=tmp_path, LANGFUSE_EXPORT="absent")
+    assert (done.returncode, "LANGFUSE_EXPORT=absent" in done.stderr) == (2, True)
+    done = run("report", "build", "2026-06", cwd=tmp_path, COMPLIANCE_FIRST_DAY="hier")
+    assert (done.returncode, "COMPLIANCE_FIRST_DAY=hier" in done.stderr) == (2, True)
+
+
+def test_a_truncated_export_stops_the_nights_with_nothing_written(tmp_path: Path) -> None:
+    folder = tmp_path / "export"
+    folder.mkdir()
+    (folder / "o.jsonl.gz").write_bytes(gzip.compress(b'{"id": "o1"}\n' * 9000)[:-20])
+    done = run("report", "build", "2026-06", "--nights", cwd=tmp_path, LANGFUSE_EXPORT=str(folder))
+    assert done.returncode == 2
+    assert "tronquée" in done.stderr
+    assert "Traceback" not in done.stderr + done.stdout
+    assert not list((tmp_path / "home" / "data").rglob("*.parquet"))
+
+
+def test_an_empty_archive_lists_nothing(tmp_path: Path) -> None:
+    done = run("report", "list", cwd=tmp_path)
+    assert (done.returncode, done.stdout.strip()) == (0, "Aucun rapport archivé.")
+
+
+def test_verify_of_an_unknown_month_cannot_decide(tmp_path: Path) -> None:
+    done = run("report", "verify", "2026-06", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr + done.stdout

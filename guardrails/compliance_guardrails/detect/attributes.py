@@ -1,0 +1,67 @@
+"""Reasoning from a protected attribute in a query (SPEC 2.5): which passages flag it for human review.
+
+`find` is pure: text in, flags with spans out, never an exception on any text. The families of reasoning are in
+reasoning.py, the word lists in policy/data/rules/attributes.yaml and bias_*.yaml. Questions flag too: it is the
+caller's way of reasoning that is looked at, not an answer. A sentence that speaks of the law itself does not flag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from . import reasoning
+from .evidence import AttributeFlag
+from .matcher import MAX_FINDINGS, prepare, sentences
+from .reading import Reading, read
+from .rulebook import Book, load_book
+from .rules_models import Characteristic
+
+_HELPED = frozenset(
+    {
+        Characteristic.HEALTH, Characteristic.PREGNANCY, Characteristic.DISABILITY, Characteristic.FAMILY_SITUATION,
+        Characteristic.LOSS_OF_AUTONOMY, Characteristic.AGE, Characteristic.LANGUAGE, Characteristic.PROPERTY,
+        Characteristic.UNION_ACTIVITY,
+    }
+)  # fmt: skip
+"""Characteristics for which an aid or a right may be granted because of them: no flag in such a sentence."""
+
+
+def find(text: str, book: Book | None = None) -> list[AttributeFlag]:
+    """The flags of `text`, by position, at most `MAX_FINDINGS`; overlapping flags of one attribute count once.
+
+    `book` None: the rules of the policy folder in use (PolicyError when they are not in order).
+    """
+    rules = load_book() if book is None else book
+    needed = (rules.group_keys | {b"ans", b"years"}, rules.reasoning_keys)
+    source = prepare(text, needed)
+    if source is None:
+        return []
+    out: list[AttributeFlag] = []
+    for sentence in sentences(source, needed):
+        reading = read(sentence, rules)
+        for reason in accepted(reading):
+            start, end = sentence.span(reason.start, reason.end)
+            grounds = rules.groups[reason.characteristic].grounds
+            out.append(AttributeFlag(reason.rule, reason.characteristic, grounds, text[start:end], start, end))
+        if len(out) >= MAX_FINDINGS:
+            return out[:MAX_FINDINGS]
+    return out
+
+
+def accepted(reading: Reading) -> Iterator[reasoning.Reason]:
+    """The candidates of a sentence that no context lifts, one for each attribute and overlapping span."""
+    if reading.has("legal"):
+        return
+    helped = reading.has("entitled")
+    tariff = reading.marks.get("tariff_groups", ())
+    taken: dict[Characteristic, list[tuple[int, int]]] = {}
+    for reason in sorted(reasoning.find(reading), key=lambda found: (found.start, -found.end)):
+        if helped and reason.characteristic in _HELPED:
+            continue
+        if any(mark.start < reason.end and reason.start < mark.end for mark in tariff):
+            continue
+        spans = taken.setdefault(reason.characteristic, [])
+        if any(start < reason.end and reason.start < end for start, end in spans):
+            continue
+        spans.append((reason.start, reason.end))
+        yield reason

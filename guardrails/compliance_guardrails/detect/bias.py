@@ -1,0 +1,122 @@
+"""The bias screen of an answer (SPEC 2.6): findings by characteristic, weighed by domain, in exact decimals.
+
+`screen` is pure: text in, typed findings with spans out. The statements come from bias_logic.py, words and profiles
+from policy/data/rules/bias_*.yaml. Findings of one characteristic whose spans overlap count once: the graver one is
+kept, at equal gravity the longer, at equal length the earlier. Warning or blocking is carried out by the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from itertools import chain
+
+from . import bias_logic
+from .evidence import BiasDetectedError, BiasEvidence, BiasScreen, Severity
+from .matcher import MAX_FINDINGS, Sentence, sentences, word_set
+from .reading import read
+from .rulebook import Book, load_book
+from .rules_models import Characteristic, Domain
+from .text import view
+
+__all__ = ["BiasDetectedError", "BiasEvidence", "BiasScreen", "coverage_by_ground", "enforce", "screen"]
+
+ZERO = Decimal(0)
+AGE_KEYS = frozenset({b"ans", b"years"})
+
+
+def screen(
+    text: str, domain: str | None = "insurance", threshold: Decimal | None = None, book: Book | None = None
+) -> BiasScreen:
+    """The findings of `text` under the profile `domain` (None: the default of the policy).
+
+    `threshold` overrides that of the profile and must lie in [0, 1]. Raises ValueError (one French line) for an
+    unknown domain or a threshold out of range; never for the text.
+    """
+    rules = load_book() if book is None else book
+    profile = _profile(rules, domain)
+    limit = profile.threshold if threshold is None else _checked(threshold)
+    found = _findings(text, rules, profile)
+    capped = len(found) > MAX_FINDINGS
+    findings = tuple(found[:MAX_FINDINGS])
+    total = sum((finding.score for finding in findings), ZERO)
+    return BiasScreen(profile.id, findings, total, limit, total > limit, capped)
+
+
+def enforce(result: BiasScreen) -> BiasScreen:
+    """`result` itself, or BiasDetectedError when it acts: the step for `action: block`."""
+    if result.acts:
+        raise BiasDetectedError(result.findings, result.total, result.threshold, result.domain)
+    return result
+
+
+def coverage_by_ground(book: Book | None = None) -> Mapping[str, tuple[str, ...]]:
+    """Ground of Code pénal 225-1 → the characteristics that have patterns for it, both by name."""
+    rules = load_book() if book is None else book
+    out: dict[str, list[str]] = {}
+    for characteristic, group in rules.groups.items():
+        for ground in group.grounds:
+            out.setdefault(ground, []).append(characteristic.value)
+    return {ground: tuple(sorted(names)) for ground, names in sorted(out.items())}
+
+
+def _profile(book: Book, domain: str | None) -> Domain:
+    profile = book.domains.get(book.default_domain if domain is None else domain)
+    if profile is None:
+        raise ValueError(f"domaine de biais inconnu : attendu l’un de {', '.join(book.domains)}")
+    return profile
+
+
+def _checked(threshold: Decimal) -> Decimal:
+    value = Decimal(str(threshold)) if isinstance(threshold, (int, float)) else threshold
+    if not value.is_finite() or not 0 <= value <= 1:
+        raise ValueError("seuil de biais : attendu un nombre de 0 à 1")
+    return value
+
+
+def _findings(text: str, book: Book, profile: Domain) -> list[BiasEvidence]:
+    source = view(text)
+    words = word_set(source.compact)
+    if book.group_keys.isdisjoint(words) and book.slur_keys.isdisjoint(words) and AGE_KEYS.isdisjoint(words):
+        return []
+    kept: list[BiasEvidence] = []
+    for sentence in sentences(source, (book.group_keys | book.slur_keys | AGE_KEYS,), paired=True):
+        statements = _distinct(_statements(sentence, book), book)
+        for statement in statements:
+            start, end = sentence.span(statement.start, statement.end)
+            severity = severity_of(book, statement)
+            weight = book.weights[severity] * profile.multipliers.get(statement.characteristic, Decimal(1))
+            kept.append(
+                BiasEvidence(
+                    statement.characteristic.value, severity, text[start:end], weight, start, end, statement.rule
+                )
+            )
+        if len(kept) > MAX_FINDINGS:
+            break
+    return sorted(kept, key=lambda finding: (finding.start, finding.end, finding.characteristic))
+
+
+def _statements(sentence: Sentence, book: Book) -> list[bias_logic.Statement]:
+    """The statements of a sentence; of its question or remark together with the next sentence when it has none."""
+    found = list(bias_logic.find(read(sentence.first_part(), book)))
+    if found or sentence.split is None:
+        return found
+    return list(bias_logic.find(read(sentence, book), after=sentence.split))
+
+
+def severity_of(book: Book, statement: bias_logic.Statement) -> Severity:
+    """The severity of a statement: that of its family in the table of its characteristic."""
+    return getattr(book.groups[statement.characteristic].severity, statement.family)
+
+
+def _distinct(statements: list[bias_logic.Statement], book: Book) -> list[bias_logic.Statement]:
+    """One statement for each characteristic and overlapping span: the gravest, then longest, then first."""
+    best: dict[Characteristic, list[bias_logic.Statement]] = {}
+    order = sorted(
+        statements, key=lambda found: (-severity_of(book, found).rank, found.start - found.end, found.start)
+    )
+    for statement in order:
+        taken = best.setdefault(statement.characteristic, [])
+        if not any(other.start < statement.end and statement.start < other.end for other in taken):
+            taken.append(statement)
+    return list(chain.from_iterable(best.values()))

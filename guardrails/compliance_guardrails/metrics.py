@@ -1,0 +1,85 @@
+"""The counters and the timer of the hook, kept by prometheus_client where the gateway has it.
+
+Safe with several worker processes when PROMETHEUS_MULTIPROC_DIR is set, as prometheus_client defines it; LiteLLM's own
+`prometheus` callback then serves these next to its own. Without prometheus_client nothing is counted and `available` is
+False, which the hook says once in its log. Label values are ids of the policy and closed sets only.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+
+class Metric(enum.StrEnum):
+    """Every series of the hook; people build dashboards and alerts on these names."""
+
+    REFUSED = "retrieval_gate_refused_total"
+    SCORE_MISSING = "retrieval_score_missing_total"
+    UNCITED = "uncited_specific_claim_total"
+    PROTECTED = "protected_attr_comparison_detected_total"
+    BIAS = "bias_findings_total"
+    LOW_CONFIDENCE = "low_self_confidence_total"
+    SELF_EVALUATION = "self_evaluation_total"
+    ERRORS = "guardrail_errors_total"
+    REQUESTS = "guardrail_requests_total"
+    DROPPED = "guardrail_reports_dropped_total"
+    SECONDS = "guardrail_seconds"
+
+
+_DEFINITIONS: Final[Mapping[Metric, tuple[str, tuple[str, ...]]]] = {
+    Metric.REFUSED: ("Calls refused by the grounding gate", ("department",)),
+    Metric.SCORE_MISSING: ("Calls without a usable similarity", ("department",)),
+    Metric.UNCITED: ("Answers with a specific claim that names no source", ("department",)),
+    Metric.PROTECTED: ("Questions that reason from a protected attribute", ("department",)),
+    Metric.BIAS: (
+        "Findings of the bias screen in answers above its threshold",
+        ("department", "characteristic", "severity"),
+    ),
+    Metric.LOW_CONFIDENCE: ("Answers that the small model rates at the bottom", ("department",)),
+    Metric.SELF_EVALUATION: ("Self-evaluations by outcome", ("department", "outcome")),
+    Metric.ERRORS: ("Failures of the guardrails themselves", ("stage",)),
+    Metric.REQUESTS: ("Calls that a stage saw", ("department", "stage")),
+    Metric.DROPPED: ("Events, scores and queue items that were not delivered", ("reason",)),
+    Metric.SECONDS: ("Time spent in a stage, seconds", ("stage",)),
+}
+_BUCKETS: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 3.0)
+
+
+class Metrics:
+    """All series in one registry (None: the default one, which the gateway serves)."""
+
+    def __init__(self, registry: Any = None) -> None:
+        self.available = False
+        self._series: dict[Metric, Any] = {}
+        try:
+            import prometheus_client
+        except ImportError:
+            return
+        target = prometheus_client.REGISTRY if registry is None else registry
+        for metric, (text, labels) in _DEFINITIONS.items():
+            if metric is Metric.SECONDS:
+                made: Any = prometheus_client.Histogram(metric, text, labels, buckets=_BUCKETS, registry=target)
+            else:
+                made = prometheus_client.Counter(metric.removesuffix("_total"), text, labels, registry=target)
+            self._series[metric] = made
+        self.available = True
+
+    def count(self, metric: Metric, labels: Sequence[str], amount: int = 1) -> None:
+        """Add `amount` to a counter; `labels` in the order of its definition."""
+        if self.available:
+            self._series[metric].labels(*labels).inc(amount)
+
+    def observe(self, stage: str, seconds: float) -> None:
+        """Record the time that a stage took."""
+        if self.available:
+            self._series[Metric.SECONDS].labels(stage).observe(seconds)
+
+    def start_at_zero(self, departments: Sequence[str]) -> None:
+        """Create the series of each department, so that a first event shows as an increase."""
+        if self.available:
+            for metric, (_, labels) in _DEFINITIONS.items():
+                if labels == ("department",):
+                    for department in departments:
+                        self._series[metric].labels(department)
