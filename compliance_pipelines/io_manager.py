@@ -7,7 +7,9 @@ by partition) is counted here while the partitions pass.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import hashlib
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,8 +17,13 @@ import dagster as dg
 import pandas as pd
 
 from compliance_pipelines.adapters.table_store import TableStore
+from compliance_pipelines.code_identity import code_identity
 
-Partitions = Iterable[tuple[str, pd.DataFrame]]
+progress = logging.getLogger("compliance_pipelines.progress")
+_LOG_EVERY = 10
+
+# None stands for a partition that is already there, made from the same inputs
+Partitions = Iterable[tuple[str, pd.DataFrame | None]]
 
 
 @dataclass(frozen=True)
@@ -30,9 +37,17 @@ class Days:
     def __iter__(self) -> Iterator[tuple[str, pd.DataFrame]]:
         return self.store.read_many(self.key, self.partitions)
 
+    def present(self) -> list[str]:
+        """Partitions of the period that are stored, in order."""
+        return [partition for partition in self.partitions if self.store.has(self.key, partition)]
+
     def missing(self) -> list[str]:
         """Partitions of the period that were never written: nights that did not run."""
         return [partition for partition in self.partitions if not self.store.has(self.key, partition)]
+
+    def identity(self, partition: str) -> str:
+        """Digest of a partition's values, noted when it was written; "absent" when it was not."""
+        return str(self.store.notes(self.key, partition).get("values", "absent"))
 
     def get(self, partition: str) -> pd.DataFrame:
         """One partition; StoreError when it was never written."""
@@ -41,6 +56,22 @@ class Days:
     def digest(self) -> tuple[tuple[str, ...], int, str]:
         """(partitions that exist, rows, sha256 over their values)."""
         return self.store.digest(self.key, self.partitions)
+
+
+def made_from(*parts: str) -> str:
+    """One digest over what a partition is made from: code, policy, identities of its inputs."""
+    return hashlib.sha256("\x1f".join((code_identity(), *parts)).encode()).hexdigest()
+
+
+def once(
+    days: Days, key: dg.AssetKey, day: str, identity: str, make: Callable[[], pd.DataFrame]
+) -> pd.DataFrame | None:
+    """`make()` noted as made from `identity`, or None when that very partition is already stored."""
+    if days.store.notes(key.path, day).get("made_from") == identity:
+        return None
+    table = make()
+    table.attrs["made_from"] = identity
+    return table
 
 
 class ParquetIOManager(dg.ConfigurableIOManager):
@@ -56,13 +87,19 @@ class ParquetIOManager(dg.ConfigurableIOManager):
     def handle_output(self, context: dg.OutputContext, obj: Partitions) -> None:
         """Write every partition that the asset yields, as it yields it."""
         rows: list[tuple[str, int]] = []
+        reused = 0
         for partition, table in obj:
-            self.store.write(context.asset_key.path, partition, table)
-            rows.append((partition, len(table)))
-            context.log.info("%s %s : %d lignes", context.asset_key.to_user_string(), partition, len(table))
+            if table is not None:
+                self.store.write(context.asset_key.path, partition, table)
+            rows.append((partition, self.store.rows(context.asset_key.path, partition)))
+            reused += table is None
+            progress.info("%s %s", context.asset_key.to_user_string(), partition)
+            if len(rows) % _LOG_EVERY == 0:
+                context.log.info("%d partitions écrites, jusqu'au %s", len(rows), partition)
         context.add_output_metadata(
             {
                 "dagster/row_count": sum(n for _, n in rows),
+                "partitions reprises sans recalcul": reused,
                 "partitions": dg.MetadataValue.table(
                     [dg.TableRecord({"partition": name, "lignes": n}) for name, n in rows],
                     schema=_schema(("partition", "string"), ("lignes", "int")),

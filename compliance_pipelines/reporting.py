@@ -12,9 +12,9 @@ from pathlib import Path
 import pandas as pd
 from compliance_guardrails.policy import Policy, PolicyError, load_policy
 
-from compliance_pipelines import __version__
 from compliance_pipelines.adapters import lexical_judge, pdf, verify_pdf
 from compliance_pipelines.adapters.table_store import TableStore
+from compliance_pipelines.code_identity import code_identity
 from compliance_pipelines.core import departments, report_build, report_facts
 from compliance_pipelines.core.evidence import DataDigest, DecisionKind, Inputs, Judge, Manifest, Window, read_manifest
 from compliance_pipelines.core.evidence_manifest import MANIFEST_NAME
@@ -63,7 +63,7 @@ def build_month(request: MonthRequest, archive: Archive) -> report_build.Built:
     inputs = Inputs(
         data=_data(store, month),
         policy_digest=policy.digest,
-        code_version=__version__,
+        code_version=code_identity(),
         judge=Judge(model=lexical_judge.fingerprint(policy), digest=None, prompt_sha256=None, calibration=None),
         window=Window(start=_utc(month.start), end=_utc(month.end), timezone="Europe/Paris"),
         scheduled_at=cutoff,
@@ -123,7 +123,7 @@ def _facts(request: MonthRequest, store: TableStore, policy: Policy, cutoff: dat
         extraction=report_facts.extraction(tables, late, reasons),
         policy_digest=policy.digest,
         input_digest="",
-        code_version=__version__,
+        code_version=code_identity(),
         namespace=request.namespace,
         system_name=policy.report.system_name,
         synthetic=request.synthetic,

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import dagster as dg
 from compliance_guardrails.policy import Policy, load_policy
+from pydantic import PrivateAttr
 
 from compliance_pipelines.adapters.archive_dir import DirectoryArchive
 from compliance_pipelines.adapters.langfuse_export import ExportReader
@@ -78,9 +79,14 @@ class PolicyResource(dg.ConfigurableResource):
 
     policy_dir: str = ""
 
-    def at(self, day: date) -> Policy:
-        """The policy in force on `day`; raises PolicyError in French."""
-        return load_policy(Path(self.policy_dir) if self.policy_dir else None, at=day)
+    _months: dict[Month, Policy] = PrivateAttr(default_factory=dict)
+
+    def of(self, month: Month) -> Policy:
+        """The policy that judges `month`: the one in force at its end. Raises PolicyError in French."""
+        if month not in self._months:
+            folder = Path(self.policy_dir) if self.policy_dir else None
+            self._months[month] = load_policy(folder, at=month.days()[-1])
+        return self._months[month]
 
 
 class TraceSourceResource(dg.ConfigurableResource):

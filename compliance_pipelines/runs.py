@@ -9,13 +9,15 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import dagster as dg
 
 from compliance_pipelines.core.periods import Month
+from compliance_pipelines.io_manager import progress as partition_log
 
 RANGE_START = "dagster/asset_partition_range_start"
 RANGE_END = "dagster/asset_partition_range_end"
@@ -68,16 +70,17 @@ def _execute(
 ) -> RunOutcome:
     from compliance_pipelines.definitions import build_defs
 
-    handler = _Relay(progress)
-    loggers = {"console": _quiet_logger(handler)}
-    definitions = dg.Definitions.merge(build_defs(), dg.Definitions(loggers=loggers))
-    with dg.DagsterInstance.get() as instance:
-        result = definitions.resolve_job_def(job).execute_in_process(
-            instance=instance,
-            partition_key=partition,
-            tags=tags,
-            run_config={**config, "loggers": {"console": {}}},
-            raise_on_error=False,
+    with dg.DagsterInstance.get() as instance, _relayed(progress):
+        result = (
+            build_defs()
+            .resolve_job_def(job)
+            .execute_in_process(
+                instance=instance,
+                partition_key=partition,
+                tags=tags,
+                run_config={**config, "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+                raise_on_error=False,
+            )
         )
     if not result.success:
         raise RunFailedError(_cause(result))
@@ -100,26 +103,26 @@ def _cause(result: dg.ExecuteInProcessResult) -> str:
     return "la planification de l'exécution a échoué (voir l'interface Dagster)"
 
 
-def _quiet_logger(handler: logging.Handler) -> dg.LoggerDefinition:
-    @dg.logger
-    def console(_: dg.InitLoggerContext) -> logging.Logger:
-        logger = logging.Logger("compliance.runs", logging.INFO)
-        logger.addHandler(handler)
-        return logger
-
-    return console
+@contextmanager
+def _relayed(progress: Progress) -> Generator[None]:
+    handler = _Relay(progress)
+    partition_log.addHandler(handler)
+    partition_log.setLevel(logging.INFO)
+    partition_log.propagate = False
+    try:
+        yield
+    finally:
+        partition_log.removeHandler(handler)
 
 
 class _Relay(logging.Handler):
-    """Turns "asset partition : n lignes" of the IO manager into progress."""
+    """Turns the IO manager's "asset partition" records into progress."""
 
     def __init__(self, progress: Progress) -> None:
         super().__init__(logging.INFO)
         self.progress = progress
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Relay the records that announce a written partition."""
-        meta = getattr(record, "dagster_meta", None) or {}
-        words = str(meta.get("orig_message", "")).split()
-        if len(words) == 5 and words[-1] == "lignes":
-            self.progress(words[0], words[1])
+        """Relay one written partition."""
+        asset, partition = record.getMessage().split(" ")
+        self.progress(asset, partition)

@@ -8,9 +8,10 @@ bounds memory. Nothing is judged here, and no row's text enters an error, a log 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -22,7 +23,8 @@ from compliance_pipelines.adapters.langfuse_api_http import (
     RefusedError,
     Server,
 )
-from compliance_pipelines.adapters.langfuse_api_journal import StateFolder
+from compliance_pipelines.adapters.langfuse_api_journal import Journal, StateFolder
+from compliance_pipelines.adapters.langfuse_api_rows import SEGMENTS, Rejected, unpack_observations, unpack_rows
 from compliance_pipelines.adapters.langfuse_api_sources import (
     V3_EVENTS,
     V3_OBSERVATIONS,
@@ -33,12 +35,9 @@ from compliance_pipelines.adapters.langfuse_api_sources import (
     V4_SCORES,
     Generation,
     Source,
-    read_page,
-    read_row,
-    split_rows,
 )
 from compliance_pipelines.adapters.langfuse_api_windows import Progress, WindowReader
-from compliance_pipelines.adapters.langfuse_spill import Spill, bucket_count, bucket_of, by_day
+from compliance_pipelines.adapters.langfuse_spill import bucket_count, by_day
 from compliance_pipelines.core import assembly
 from compliance_pipelines.core.extraction import (
     ReadReport,
@@ -47,10 +46,10 @@ from compliance_pipelines.core.extraction import (
     count_row,
     event_score,
     exchanges,
+    row_day,
     windows,
 )
 from compliance_pipelines.core.langfuse_rows import Observation, RowError, ScoreRow, parse_row
-from compliance_pipelines.core.periods import paris_day
 from compliance_pipelines.core.records import Score, Trace
 
 MARGIN = timedelta(minutes=15)
@@ -73,7 +72,7 @@ class ApiReader:
         hmac_key: bytes,
         *,
         windows_at_once: int = 4,
-        width: timedelta = WIDTH,
+        width: timedelta | None = None,
         created_before: datetime | None = None,
         patience: Patience | None = None,
         pause: Callable[[float], None] | None = None,
@@ -84,7 +83,8 @@ class ApiReader:
         self.resolve = resolve
         self.hmac_key = hmac_key
         self.windows_at_once = windows_at_once
-        self.width = width
+        # one connection gains nothing from many windows, whose last pages are half empty
+        self.width = width or (WIDTH if windows_at_once > 1 else timedelta(days=1))
         self.created_before = created_before
         self.progress = Progress()
         self._log = log
@@ -134,11 +134,12 @@ class ApiReader:
         done = False
         try:
             parts = windows(first, last, self.width, MARGIN)
-            reader = self._download(folder, sources, parts)
-            with self._spilled(reader, sources, parts) as spill:
-                for number in range(len(spill.pending)):
-                    rows = self._observations(spill.bucket(number), first, last, report)
-                    yield list(exchanges(rows, first, last, report, self.resolve, self.hmac_key, "api"))
+            journals = self._download(folder, sources, parts)
+            chunks = min(SEGMENTS, bucket_count(sum(journal.size for journal in journals)))
+            for number in range(chunks):
+                span = (number * SEGMENTS // chunks, (number + 1) * SEGMENTS // chunks)
+                rows = self._observations(journals, span, first, last, report)
+                yield list(exchanges(rows, first, last, report, self.resolve, self.hmac_key, "api"))
             done = True
         finally:
             folder.remove() if done else folder.release()
@@ -154,14 +155,9 @@ class ApiReader:
         done = False
         try:
             parts = windows(first, last, self.width, timedelta())
-            reader = self._download(folder, sources, parts)
-            for journal in reader.journals(sources, parts):
-                for rows in journal.pages():
-                    for _, raw in split_rows(rows):
-                        row = self._row(raw, first, last, report)
-                        found = event_score(row) if isinstance(row, Observation) else row
-                        if found is not None:
-                            scores.add(found)
+            journals = self._download(folder, sources, parts)
+            for row in self._scores(journals, first, last, report):
+                scores.add(row)
             done = True
         finally:
             folder.remove() if done else folder.release()
@@ -172,7 +168,7 @@ class ApiReader:
         # far in the past: an empty answer is enough
         query |= {source.low: "2000-01-01T00:00:00.000Z", source.high: "2000-01-01T00:00:01.000Z"}
         try:
-            self.http.get(source.path, query, read_page)
+            self.http.get(source.path, query, source.pack)
         except (NotThereError, RefusedError):
             return False
         return True
@@ -190,48 +186,58 @@ class ApiReader:
         except OSError as failed:
             raise LangfuseError(f"COMPLIANCE_HOME/state : dossier inutilisable ({type(failed).__name__})") from failed
 
-    def _download(self, folder: StateFolder, sources: Sequence[Source], parts: Sequence[Window]) -> WindowReader:
+    def _download(self, folder: StateFolder, sources: Sequence[Source], parts: Sequence[Window]) -> list[Journal]:
         reader = WindowReader(self.http, folder, at_once=self.windows_at_once, log=self._log)
         self.progress = reader.progress
         reader.read(sources, parts)
-        return reader
+        return list(reader.journals(sources, parts))
 
-    def _spilled(self, reader: WindowReader, sources: Sequence[Source], parts: Sequence[Window]) -> Spill:
-        size = sum(journal.size for journal in reader.journals(sources, parts))
-        spill = Spill(self.state, bucket_count(size))
-        try:
-            for journal in reader.journals(sources, parts):
-                for rows in journal.pages():
-                    for trace_id, raw in split_rows(rows):
-                        spill.add_to(bucket_of(trace_id or "", len(spill.pending)), bytes(raw))
-        except BaseException:
-            spill.close()
-            raise
-        return spill
+    def _observations(
+        self, journals: Sequence[Journal], span: tuple[int, int], first: date, last: date, report: ReadReport
+    ) -> Iterator[Observation]:
+        for journal in journals:
+            for segment in journal.segments(*span):
+                for row in unpack_observations(segment):
+                    if isinstance(row, Rejected):
+                        _reject(report, first, row.reason)
+                    elif self._counts(row, first, last, report):
+                        yield row
 
-    def _observations(self, raws: list[bytes], first: date, last: date, report: ReadReport) -> Iterator[Observation]:
-        for raw in raws:
-            row = self._row(raw, first, last, report)
-            if isinstance(row, Observation):
-                day = paris_day(row.started_at)
-                if first <= day <= last:
-                    report.count(day, "observations")
-                yield row
+    def _scores(self, journals: Sequence[Journal], first: date, last: date, report: ReadReport) -> Iterator[ScoreRow]:
+        for journal in journals:
+            events = journal.path.name.startswith((V4_EVENTS.name, V3_EVENTS.name))
+            for segment in journal.segments(0, SEGMENTS):
+                for found in unpack_observations(segment) if events else unpack_rows(segment):
+                    row = _score(found)
+                    if isinstance(row, Rejected):
+                        _reject(report, first, row.reason)
+                    elif row is not None and self._counts(row, first, last, report):
+                        yield row
 
-    def _row(
-        self, raw: msgspec.Raw | bytes, first: date, last: date, report: ReadReport
-    ) -> Observation | ScoreRow | None:
-        try:
-            row = parse_row(read_row(raw))
-        except RowError as refused:
-            report.count(first, "rows")
-            report.count(first, f"rejected_{refused.reason}")
-            return None
-        if self.created_before is not None and row.created_at >= self.created_before:
-            report.count(paris_day(row.started_at if isinstance(row, Observation) else row.observed_at), "late")
-            return None
-        # rows of the margins belong to other days and are counted when those are read
-        day = paris_day(row.started_at if isinstance(row, Observation) else row.observed_at)
+    def _counts(self, row: Observation | ScoreRow, first: date, last: date, report: ReadReport) -> bool:
+        """Count the row where its day was asked for; False when it came after the cut-off."""
+        day = row_day(row)
+        late = self.created_before is not None and row.created_at >= self.created_before
         if first <= day <= last:
-            count_row(report, row)
-        return row
+            # rows of the margins belong to other days and are counted when those are read
+            count_row(report, row, day)
+            report.count(day, "late", late)
+            report.count(day, "observations", isinstance(row, Observation) and not late)
+        return not late
+
+
+def _score(found: Observation | Mapping[str, Any] | Rejected) -> ScoreRow | Rejected | None:
+    if isinstance(found, Rejected):
+        return found
+    if isinstance(found, Observation):
+        return event_score(found)
+    try:
+        row = parse_row(found)
+    except RowError as refused:
+        return Rejected(refused.reason)
+    return row if isinstance(row, ScoreRow) else Rejected("unknown_shape")
+
+
+def _reject(report: ReadReport, day: date, reason: str) -> None:
+    report.count(day, "rows")
+    report.count(day, f"rejected_{reason}")

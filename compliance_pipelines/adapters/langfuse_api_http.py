@@ -21,7 +21,8 @@ import httpx
 import msgspec
 
 T = TypeVar("T")
-MAX_PAGE_BYTES = 64 * 1024 * 1024
+MAX_PAGE_BYTES = 32 * 1024 * 1024
+_MAX_ROW_BYTES = 512 * 1024 * 1024
 _TOO_WIDE = frozenset({422, 524})
 _SLOW = frozenset({408, 504})
 _NOT_THERE = frozenset({404, 405, 501})
@@ -131,9 +132,14 @@ class LangfuseHttp:
         """Close the connections."""
         self._client.close()
 
-    def get(self, path: str, params: Mapping[str, str], decode: Callable[[bytes], T]) -> Answer[T]:
-        """GET and decode; an answer that `decode` refuses (msgspec.DecodeError) is asked for again."""
-        return self._insist("GET", path, params, None, decode)
+    def get(
+        self, path: str, params: Mapping[str, str], decode: Callable[[bytes], T], *, whole: bool = False
+    ) -> Answer[T]:
+        """GET and decode; an answer that `decode` refuses (msgspec.DecodeError) is asked for again.
+
+        PageTooLargeError beyond MAX_PAGE_BYTES, unless the page cannot be made smaller (`whole`).
+        """
+        return self._insist("GET", path, params, None, decode, most=_MAX_ROW_BYTES if whole else MAX_PAGE_BYTES)
 
     def send(
         self, method: str, path: str, body: Any, decode: Callable[[bytes], T], *, repeat: bool = True
@@ -151,13 +157,14 @@ class LangfuseHttp:
         decode: Callable[[bytes], T],
         *,
         repeat: bool = True,
+        most: int = MAX_PAGE_BYTES,
     ) -> Answer[T]:
         failures, slow, waited = 0, 0, 0.0
         while True:
             if self.stop.is_set():
                 raise StoppedError(f"Langfuse ({self.server.host}) : lecture arrêtée")
             try:
-                status, headers, received = self._once(method, path, params, content)
+                status, headers, received = self._once(method, path, params, content, most)
                 if status == 200 or 200 < status < 300:
                     return Answer(decode(received), _date(headers.get("date")), len(received))
                 reason = f"HTTP {status}"
@@ -188,23 +195,24 @@ class LangfuseHttp:
             self._pause(wait)
 
     def _once(
-        self, method: str, path: str, params: Mapping[str, str], content: bytes | None
+        self, method: str, path: str, params: Mapping[str, str], content: bytes | None, most: int
     ) -> tuple[int, httpx.Headers, bytes]:
         headers = {"Content-Type": "application/json"} if content is not None else None
         deadline = time.monotonic() + 10 * self.patience.timeout
-        received = bytearray()
+        chunks, received = [], 0
         with self._client.stream(method, path, params=dict(params), content=content, headers=headers) as response:
             for chunk in response.iter_bytes():
-                received += chunk
-                if len(received) > MAX_PAGE_BYTES:
+                chunks.append(chunk)
+                received += len(chunk)
+                if received > most:
                     raise PageTooLargeError(f"Langfuse ({self.server.host}) : page trop volumineuse sur {path}")
                 # each chunk may come in time while the whole never ends
                 if time.monotonic() > deadline:
                     raise httpx.ReadTimeout("too slow in all")
         with self._lock:
             self.traffic.requests += 1
-            self.traffic.bytes += len(received)
-        return response.status_code, response.headers, bytes(received)
+            self.traffic.bytes += received
+        return response.status_code, response.headers, b"".join(chunks)
 
     def _raise_for(self, status: int, path: str) -> None:
         where = f"Langfuse ({self.server.host})"

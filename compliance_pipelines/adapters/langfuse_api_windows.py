@@ -14,6 +14,8 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+import msgspec
+
 from compliance_pipelines.adapters.langfuse_api_http import (
     LangfuseError,
     LangfuseHttp,
@@ -23,7 +25,7 @@ from compliance_pipelines.adapters.langfuse_api_http import (
     TooWideError,
 )
 from compliance_pipelines.adapters.langfuse_api_journal import Journal, Page, StateFolder
-from compliance_pipelines.adapters.langfuse_api_sources import Source, read_page, row_ids
+from compliance_pipelines.adapters.langfuse_api_sources import Source
 from compliance_pipelines.core.extraction import Window
 
 SETTLING = timedelta(minutes=10)
@@ -152,7 +154,7 @@ class WindowReader:
             self._tell(source, page)
             if page.cursor is not None:
                 continue
-            if source.numbered and not _whole(journal):
+            if source.numbered and not journal.state.whole:
                 again += 1
                 with self._lock:
                     self.progress.read_again += 1
@@ -164,10 +166,10 @@ class WindowReader:
                 continue
             journal.finish()
 
-    def _page(self, source: Source, window: Window, cursor: str | None, limit: int) -> tuple[Page, bytes]:
-        answer = self.http.get(source.path, source.query(window, cursor, limit), read_page)
+    def _page(self, source: Source, window: Window, cursor: str | None, limit: int) -> tuple[Page, bytes | bytearray]:
+        answer = self.http.get(source.path, source.query(window, cursor, limit), source.pack, whole=limit == 1)
         page, rows = answer.value
-        return Page(page.cursor, page.rows, page.total, answer.server_time), rows
+        return msgspec.structs.replace(page, server_time=answer.server_time), rows
 
     def _narrow(self, window: Window, journal: Journal, reason: LangfuseError) -> None:
         if window.halves() is None:
@@ -181,16 +183,6 @@ class WindowReader:
             self.progress.pages += 1
         if self._log is not None:
             self._log(source.name, page.rows)
-
-
-def _whole(journal: Journal) -> bool:
-    """Whether numbered pages hold each row once: the server's count stood still and equals the distinct ids."""
-    state = journal.state
-    if state.total_changed or state.rows != state.total:
-        return False
-    return (
-        state.pages == 1 or len({identifier for rows in journal.pages() for identifier in row_ids(rows)}) == state.rows
-    )
 
 
 def _settled(server_time: datetime | None, window: Window) -> bool:

@@ -22,9 +22,8 @@ import msgspec
 
 from compliance_pipelines.adapters.langfuse_spill import Spill, bucket_count, by_day
 from compliance_pipelines.core import assembly
-from compliance_pipelines.core.extraction import ReadReport, Scores, count_row, event_score, exchanges
+from compliance_pipelines.core.extraction import ReadReport, Scores, count_row, event_score, exchanges, row_day
 from compliance_pipelines.core.langfuse_rows import Observation, RowError, ScoreRow, known_columns, parse_row
-from compliance_pipelines.core.periods import paris_day
 from compliance_pipelines.core.records import Score, Trace
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".parquet")
@@ -73,7 +72,7 @@ class ExportReader:
         with Spill(self.scratch, self._buckets()) as spill:
             for row in self._rows(report, first):
                 if isinstance(row, Observation):
-                    report.count(paris_day(row.started_at), "observations")
+                    report.count(row_day(row), "observations")
                     spill.add(row.trace_id, row)
             for number in range(len(spill.pending)):
                 yield list(exchanges(spill.bucket(number), first, last, report, self.resolve, self.hmac_key, "export"))
@@ -108,7 +107,8 @@ class ExportReader:
                     report.count(day, "rows")
                     report.count(day, f"rejected_{refused.reason}")
                     continue
-                day = count_row(report, row)
+                day = row_day(row)
+                count_row(report, row, day)
                 yield row
 
 

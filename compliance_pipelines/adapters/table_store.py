@@ -1,7 +1,8 @@
 """Parquet tables by asset and partition, in a folder: `data/<concept>/<noun>/<partition>.parquet`.
 
 A table is written to a temporary file beside its place and renamed, so a reader sees the old one or the new one and a
-kill leaves neither half. Same rows, same bytes. `frame.attrs["counts"]` (a flat dict of integers) travels with a table.
+kill leaves neither half. Same rows, same bytes. Notes in `frame.attrs` travel with a table: counts, and what it was
+made from, so that unchanged inputs need not be computed again.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pandas.util import hash_pandas_object
 
-_COUNTS = b"compliance.counts"
+_NOTE = b"compliance.notes"
+_NOTES = ("counts", "made_from", "values")
 
 
 class StoreError(RuntimeError):
@@ -41,9 +43,9 @@ class TableStore:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             arrow = pa.Table.from_pandas(table, preserve_index=False)
-            if counts := table.attrs.get("counts"):
-                note = json.dumps(counts, sort_keys=True).encode()
-                arrow = arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), _COUNTS: note})
+            notes = table.attrs | {"values": values_digest(table)}
+            note = json.dumps({name: notes[name] for name in _NOTES if name in notes}, sort_keys=True).encode()
+            arrow = arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), _NOTE: note})
             with temporary.open("wb") as handle:
                 pq.write_table(arrow, handle, compression="zstd")
                 handle.flush()
@@ -60,12 +62,24 @@ class TableStore:
         try:
             arrow = pq.read_table(path)
             table = arrow.to_pandas(types_mapper=_pandas_type)
-            table.attrs["counts"] = json.loads((arrow.schema.metadata or {}).get(_COUNTS, b"{}"))
+            table.attrs |= {"counts": {}} | json.loads((arrow.schema.metadata or {}).get(_NOTE, b"{}"))
             return table  # noqa: TRY300  the whole block is the attempt
         except FileNotFoundError:
             raise StoreError(f"{'/'.join(key)} : la partition {partition} n'a pas encore été calculée") from None
         except (OSError, pa.ArrowException) as damaged:
             raise StoreError(f"{path} : fichier Parquet illisible ({type(damaged).__name__})") from damaged
+
+    def notes(self, key: Sequence[str], partition: str) -> dict[str, object]:
+        """What was noted when the partition was written (counts, made_from, values), or nothing; reads no rows."""
+        try:
+            metadata = pq.read_schema(self.path(key, partition)).metadata or {}
+        except (OSError, pa.ArrowException):
+            return {}
+        return json.loads(metadata.get(_NOTE, b"{}"))
+
+    def rows(self, key: Sequence[str], partition: str) -> int:
+        """How many rows a written partition has; reads none of them."""
+        return pq.read_metadata(self.path(key, partition)).num_rows
 
     def has(self, key: Sequence[str], partition: str) -> bool:
         """Whether the partition was written."""
@@ -84,13 +98,18 @@ class TableStore:
         """
         whole, names, rows = hashlib.sha256(), [], 0
         for partition, table in self.read_many(key, partitions):
-            plain = table.drop(columns=[c for c in table.columns if table[c].dtype == object])
-            values = hashlib.sha256(hash_pandas_object(plain, index=False).to_numpy().tobytes())
-            values.update(json.dumps([list(table.columns), table.attrs["counts"]], sort_keys=True).encode())
-            whole.update(f"{partition} {values.hexdigest()}\n".encode())
+            whole.update(f"{partition} {values_digest(table)}\n".encode())
             names.append(partition)
             rows += len(table)
         return tuple(names), rows, whole.hexdigest()
+
+
+def values_digest(table: pd.DataFrame) -> str:
+    """sha256 over a table's values and counts; lists are left out (row_digest stands for them)."""
+    plain = table.drop(columns=[c for c in table.columns if table[c].dtype == object])
+    values = hashlib.sha256(hash_pandas_object(plain, index=False).to_numpy().tobytes())
+    values.update(json.dumps([list(table.columns), table.attrs.get("counts", {})], sort_keys=True).encode())
+    return values.hexdigest()
 
 
 def _pandas_type(kind: pa.DataType) -> pd.StringDtype | None:

@@ -6,6 +6,7 @@ The input is a frame of judgements (core.tables.JUDGEMENTS) plus the number of t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -47,26 +48,34 @@ def gather(
 
     clusters: conversation of each trace id; traces without one are conversations of their own.
     """
-    groups = dict(iter(judgements.groupby(["department", "metric"], sort=False, observed=True)))
-    empty = judgements.iloc[:0]
-    return [
-        _one(
-            groups.get((department, metric.metric), empty),
-            clusters,
-            traces_by_department.get(department, 0),
-            department,
-            metric,
-            period,
-            rules,
-            policy_digest,
-        )
-        for metric in metrics
-        for department in departments
-    ]
+    columns = {name: judgements[name].to_numpy() for name in ("trace_id", "department", "metric", "status")}
+    values = judgements["value"].to_numpy(dtype=np.float64)
+    weights = judgements["weight"].to_numpy(dtype=np.float64)
+    members: dict[tuple[str, str], list[int]] = {}
+    for k, key in enumerate(zip(columns["department"], columns["metric"], strict=True)):
+        members.setdefault(key, []).append(k)
+    out = []
+    for metric in metrics:
+        for department in departments:
+            rows = np.asarray(members.get((department, metric.metric), []), dtype=np.int64)
+            group = _Group(columns["trace_id"][rows], columns["status"][rows], values[rows], weights[rows])
+            n_traces = traces_by_department.get(department, 0)
+            out.append(_one(group, clusters, n_traces, department, metric, period, rules, policy_digest))
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The judgements of one department and metric, as parallel arrays."""
+
+    trace_ids: np.ndarray
+    statuses: np.ndarray
+    values: np.ndarray
+    weights: np.ndarray
 
 
 def _one(
-    part: pd.DataFrame,
+    group: _Group,
     clusters: Mapping[str, str],
     n_traces: int,
     department: str,
@@ -75,29 +84,27 @@ def _one(
     rules: conformity.VerdictRules,
     policy_digest: str,
 ) -> Aggregate:
-    status = part["status"]
-    counts = {member: int((status == member.value).sum()) for member in Status}
-    n_sampled = counts[Status.SCORED] + counts[Status.UNSCORED] + counts[Status.WITHHELD]
-    n_unscored = counts[Status.UNSCORED] + counts[Status.WITHHELD]
-    kept = part[status == Status.SCORED.value]
-    values = kept["value"].to_numpy(dtype=np.float64)
+    counts = Counter(group.statuses.tolist())
+    n_unscored = counts[Status.UNSCORED.value] + counts[Status.WITHHELD.value]
+    n_sampled = counts[Status.SCORED.value] + n_unscored
+    kept = group.statuses == Status.SCORED.value
+    values, weights = group.values[kept], group.weights[kept]
     threshold = metric.threshold(department)
     mean = float(values.mean()) if len(values) else None
-    interval = _interval(kept, values, clusters, department, metric.metric, period)
+    interval = _interval(group.trace_ids[kept], values, clusters, department, metric.metric, period)
     low, high = interval or (None, None)
-    applies = metric.applies(department)
     return Aggregate(
         department=department,
         period_start=period[0],
         period_end=period[1],
         metric=metric.metric,
         n_traces=n_traces,
-        n_eligible=n_sampled + counts[Status.NOT_SAMPLED],
+        n_eligible=n_sampled + counts[Status.NOT_SAMPLED.value],
         n_sampled=n_sampled,
         n_scored=len(values),
         n_unscored=n_unscored,
         mean=mean,
-        weighted_mean=statistics.weighted_mean(values, kept["weight"].to_numpy()) if len(values) else None,
+        weighted_mean=statistics.weighted_mean(values, weights) if len(values) else None,
         p5=float(np.quantile(values, 0.05)) if len(values) else None,
         min=float(values.min()) if len(values) else None,
         share_below=float((values < threshold).mean()) if len(values) and threshold is not None else None,
@@ -105,7 +112,7 @@ def _one(
         ci_high=high,
         threshold=threshold,
         verdict=conformity.decide(
-            applies=applies,
+            applies=metric.applies(department),
             n_sampled=n_sampled,
             n_scored=len(values),
             n_unscored=n_unscored,
@@ -120,7 +127,7 @@ def _one(
 
 
 def _interval(
-    kept: pd.DataFrame,
+    trace_ids: np.ndarray,
     values: np.ndarray,
     clusters: Mapping[str, str],
     department: str,
@@ -131,8 +138,7 @@ def _interval(
         return None
     if metric in BINARY_METRICS:
         return statistics.wilson(round(float(values.sum())), len(values))
-    conversations = [clusters.get(trace_id) or trace_id for trace_id in kept["trace_id"]]
-    codes, _ = pd.factorize(np.asarray(conversations, dtype=object))
-    return statistics.mean_interval(
-        values, codes, statistics.stable_seed(department, metric, period[0].isoformat(), period[1].isoformat())
-    )
+    codes: dict[str, int] = {}
+    conversations = [codes.setdefault(clusters.get(trace_id) or trace_id, len(codes)) for trace_id in trace_ids]
+    seed = statistics.stable_seed(department, metric, period[0].isoformat(), period[1].isoformat())
+    return statistics.mean_interval(values, np.asarray(conversations, dtype=np.int64), seed)

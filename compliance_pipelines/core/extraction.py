@@ -7,10 +7,11 @@ the readers do the I/O and hand rows over. Serves "loses and doubles nothing" an
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from compliance_pipelines.core import assembly
@@ -46,7 +47,10 @@ class ReadReport:
     def count(self, day: date, name: str, n: int = 1) -> None:
         """Add `n` to the count `name` of `day`."""
         if n:
-            self.days.setdefault(day, Counter())[name] += n
+            counts = self.days.get(day)
+            if counts is None:
+                counts = self.days[day] = Counter()
+            counts[name] += n
 
     def totals(self, first: date, last: date) -> dict[str, int]:
         """Counts of the days first..last together, in name order."""
@@ -84,15 +88,23 @@ def windows(first: date, last: date, width: timedelta, margin: timedelta) -> lis
     return found
 
 
-def count_row(report: ReadReport, row: Observation | ScoreRow) -> date:
-    """Count a row that was read on its Paris day, which is returned."""
+def count_row(report: ReadReport, row: Observation | ScoreRow, day: date) -> None:
+    """Count a row that was read, on its Paris day."""
     if isinstance(row, Observation):
-        day = paris_day(row.started_at)
         report.count(day, "truncated_texts", MAX_TEXT in (len(row.input or ""), len(row.output or "")))
-    else:
-        day = paris_day(row.observed_at)
     report.count(day, "rows")
-    return day
+
+
+def row_day(row: Observation | ScoreRow) -> date:
+    """The Paris day a row belongs to."""
+    moment = row.started_at if isinstance(row, Observation) else row.observed_at
+    # no offset of Paris changes within an hour, and asking the time zone is the dearest step of counting
+    return _day_of_hour(int(moment.timestamp()) // 3600)
+
+
+@functools.lru_cache(maxsize=2048)
+def _day_of_hour(hour: int) -> date:
+    return paris_day(datetime.fromtimestamp(hour * 3600, UTC))
 
 
 def exchanges(

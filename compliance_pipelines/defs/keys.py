@@ -12,7 +12,7 @@ from functools import cache
 import dagster as dg
 from compliance_guardrails.policy import Policy, load_policy
 
-from compliance_pipelines import __version__
+from compliance_pipelines.code_identity import code_identity
 from compliance_pipelines.resources import settings
 
 TRACES = dg.AssetKey(["langfuse", "traces"])
@@ -35,6 +35,6 @@ def policy_now() -> Policy:
 
 
 def code_version(*policy_files: str) -> str:
-    """Short digest of the named policy files and the core's version."""
+    """Short digest of the named policy files and the code."""
     files = policy_now().digest_of(*policy_files) if policy_files else ""
-    return hashlib.sha256(f"{__version__} {files}".encode()).hexdigest()[:12]
+    return hashlib.sha256(f"{code_identity()} {files}".encode()).hexdigest()[:12]

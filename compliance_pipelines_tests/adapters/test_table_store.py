@@ -13,7 +13,9 @@ from compliance_pipelines.core.tables import TRACES, frame, records
 
 WHEN = datetime(2026, 6, 2, 10, 30, 0, 123456, tzinfo=UTC)
 ROWS = {
-    Trace: Trace("t", WHEN, WHEN, None, "d", "stamp", None, None, "q", None, ("a", "b"), None, True, None, None, "export", "x"),
+    Trace: Trace(
+        "t", WHEN, WHEN, None, "d", "stamp", None, None, "q", None, ("a", "b"), None, True, None, None, "export", "x"
+    ),
     Score: Score("s", None, "human_feedback", -1.0, None, "API", WHEN, WHEN),
     Judgement: Judgement("t", "d", WHEN, "m", None, Status.UNSCORED, "timeout", "e", 2.0),
     Aggregate: Aggregate(

@@ -12,8 +12,8 @@ from compliance_pipelines.core.records import Score, Status, Trace
 
 WHEN = datetime(2026, 6, 2, 10, tzinfo=UTC)
 TRACE = Trace(
-    "t1", WHEN, WHEN, None, "direction-sinistres", "stamp", "m", None, "Quelle franchise ?", "La franchise est de 150 €.",
-    ("Franchise de 150 €.",), 0.8, False, "unchanged", "production", "export", "d",
+    "t1", WHEN, WHEN, None, "direction-sinistres", "stamp", "m", None, "Quelle franchise ?",
+    "La franchise est de 150 €.", ("Franchise de 150 €.",), 0.8, False, "unchanged", "production", "export", "d",
 )  # fmt: skip
 EVERYTHING = judging.Sampling({})
 
@@ -73,7 +73,9 @@ def test_oversight_counts_feedback_and_reviews_once() -> None:
     def score(name: str, trace_id: str) -> Score:
         return Score(f"s-{name}", trace_id, name, 1.0, None, "API", WHEN, WHEN)
 
-    scorer = judging.oversight_scorer([score("human_feedback", "t1"), score("review_outcome", "t1"), score("other", "t2")])
+    scorer = judging.oversight_scorer(
+        [score("human_feedback", "t1"), score("review_outcome", "t1"), score("other", "t2")]
+    )
     assert scorer(TRACE).value == 1
     assert scorer(trace(trace_id="t1/o2")).value == 1
     assert scorer(trace(trace_id="t2")).value == 0

@@ -90,7 +90,9 @@ def test_the_month_counts_what_its_rows_say(home: Path) -> None:
         assert row.n_traces == sum(t.department == department for t in traces)
         if metric == "citation_compliance":
             values = [
-                j.value for j in judged if (j.department, j.metric) == (department, metric) and j.status is Status.SCORED
+                j.value
+                for j in judged
+                if (j.department, j.metric) == (department, metric) and j.status is Status.SCORED
             ]
             assert row.n_scored == len(values)
             assert row.mean == (pytest.approx(sum(values) / len(values)) if values else None)
@@ -141,7 +143,9 @@ def test_the_printed_report_names_every_department_and_says_it_is_indicative(hom
 
 def test_no_trace_text_reaches_report_or_event_log(home: Path) -> None:
     traces = [t for t in all_of(home, ("langfuse", "traces"), Trace) if t.answer and len(t.answer) > 60]
-    snippets = {t.answer[20:50].encode() for t in traces[:200]} | {t.question[:30].encode() for t in traces[:200] if t.question}
+    snippets = {t.answer[20:50].encode() for t in traces[:200]} | {
+        t.question[:30].encode() for t in traces[:200] if t.question
+    }
     places = [*bundle_folder(home, MONTH).iterdir(), *(p for p in (home / "dagster").rglob("*") if p.is_file())]
     leaks = [path.name for path in places for snippet in snippets if snippet in path.read_bytes()]
     assert leaks == []

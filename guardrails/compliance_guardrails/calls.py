@@ -139,7 +139,9 @@ def stamp_refusal(data: dict[str, Any], call: Call) -> None:
     for name in _CONTAINERS:
         place = data.get(name)
         if isinstance(place, dict):
-            place.update({"trace_id": call.trace_id, "trace_metadata": {**_unstamped(place.get("trace_metadata")), **made}})
+            place.update(
+                {"trace_id": call.trace_id, "trace_metadata": {**_unstamped(place.get("trace_metadata")), **made}}
+            )
         elif name == "metadata":
             data[name] = {"trace_id": call.trace_id, "trace_metadata": made}
 

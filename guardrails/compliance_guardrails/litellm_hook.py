@@ -14,8 +14,8 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from fastapi import HTTPException
-from litellm.integrations.custom_logger import CustomLogger
+from fastapi import HTTPException  # ty: ignore[import-not-found]
+from litellm.integrations.custom_logger import CustomLogger  # ty: ignore[import-not-found]
 
 from . import calls, events, selfeval
 from .answers import blocked_codes, error_detail, findings_of, headers_of
@@ -39,6 +39,14 @@ _BLOCKED_FR: Final = (
     "La réponse a été retenue par le contrôle des biais. Veuillez reformuler ou contacter votre référent {contact}."
 )
 _FAILED_FR: Final = "Un contrôle de conformité n’a pas pu être effectué. Veuillez réessayer dans un instant."
+
+
+class RefusedError(HTTPException):
+    """A refusal of the hook. `message` is what the gateway shows people where it has no room for the detail."""
+
+    def __init__(self, status: int, message: str, reason: str, **codes: Any) -> None:
+        super().__init__(status, detail=error_detail(message, reason, codes))
+        self.message = message
 
 
 class RetrievalGroundingHook(CustomLogger):
@@ -65,7 +73,7 @@ class RetrievalGroundingHook(CustomLogger):
             return data
         runtime.metrics.observe("pre_call", time.perf_counter() - started)
         if refusal is not None:
-            raise HTTPException(400, detail=error_detail(refusal, "retrieval_gate_blocked", {}))
+            raise RefusedError(400, refusal, "retrieval_gate_blocked")
         return data
 
     async def _before(self, key: Any, data: dict[str, Any], endpoint: Endpoint) -> str | None:
@@ -148,9 +156,9 @@ class RetrievalGroundingHook(CustomLogger):
     def _refuse_biased(self, data: dict[str, Any], call: Call, screen: BiasScreen) -> None:
         calls.stamp_refusal(data, call)
         contact = self.runtime.policy.department(call.origin.department).contact
-        detail = error_detail(_BLOCKED_FR.format(contact=contact), "bias_detected", blocked_codes(screen))
         cause = BiasDetectedError(screen.findings, screen.total, screen.threshold, screen.domain)
-        raise HTTPException(400, detail=detail, headers=call.headers) from cause
+        message = _BLOCKED_FR.format(contact=contact)
+        raise RefusedError(400, message, "bias_detected", **blocked_codes(screen)) from cause
 
     async def _self_evaluate(self, call: Call, texts: Sequence[str], choices: Sequence[int]) -> tuple[int, ...]:
         """The choices that the small model rates at the bottom. A failure is an outcome, never an error."""
@@ -273,7 +281,7 @@ class RetrievalGroundingHook(CustomLogger):
         """Count and log an own failure; refuse the call when the policy says so."""
         self.runtime.failed(stage, error)
         if self.runtime.policy.guardrails.on_error is OnError.REFUSE:
-            raise HTTPException(503, detail=error_detail(_FAILED_FR, "guardrail_error", {})) from None
+            raise RefusedError(503, _FAILED_FR, "guardrail_error") from None
 
 
 def _remember(data: Mapping[str, Any], call: Call) -> None:
@@ -289,13 +297,14 @@ def _call_of(data: Mapping[str, Any]) -> Call | None:
 
 async def _complete(model: str, question: str, answer: str, seconds: float) -> Any:
     """The small model's reply, through the gateway's own router, kept out of the traces."""
-    from litellm.proxy.proxy_server import llm_router
+    from litellm.proxy.proxy_server import llm_router  # ty: ignore[import-not-found]
 
     if llm_router is None:
         raise RuntimeError("the gateway has no router")
-    reply = await llm_router.acompletion(
+    asked: Any = selfeval.messages(question, answer)
+    reply: Any = await llm_router.acompletion(
         model=model,
-        messages=selfeval.messages(question, answer),
+        messages=asked,
         max_tokens=selfeval.MAX_TOKENS,
         temperature=0,
         timeout=seconds,
@@ -308,9 +317,9 @@ async def _complete(model: str, question: str, answer: str, seconds: float) -> A
 def _deferral_known() -> bool:
     """Whether this LiteLLM writes a log record when asked to, after the hooks: without that nothing is deferred."""
     try:
-        from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER
-        from litellm.proxy.common_request_processing import ProxyBaseLLMRequestProcessing
-        from litellm.proxy.utils import ProxyLogging
+        from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER  # ty: ignore[import-not-found]
+        from litellm.proxy.common_request_processing import ProxyBaseLLMRequestProcessing  # ty: ignore[import-not-found]
+        from litellm.proxy.utils import ProxyLogging  # ty: ignore[import-not-found]
     except ImportError:
         return False
     return (
@@ -323,7 +332,7 @@ def _deferral_known() -> bool:
 async def _log_stream(record: Any, call: Call, guard: StreamGuard, *stored: Any) -> None:
     """Write the log record of a finished stream: a ready coroutine, or the assembled answer with its cache mark."""
     if len(stored) == 1 and asyncio.iscoroutine(stored[0]):
-        from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER
+        from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER  # ty: ignore[import-not-found]
 
         GLOBAL_LOGGING_WORKER.ensure_initialized_and_enqueue(async_coroutine=stored[0])
         return

@@ -127,13 +127,21 @@ class ChatDialect:
             return
 
     def append(self, pieces: list[Any], choice: int, notice: str) -> None:
-        """As a chunk of its own before the one that finishes the choice."""
+        """As a chunk of its own before the one that finishes the choice, or before the end where none does."""
         for at, piece in enumerate(pieces):
             for found in get(piece, "choices") or ():
                 if _index(found) == choice and get(found, "finish_reason") is not None:
                     pieces.insert(at + 1, self._finish_only(piece, choice))
                     self._speak(piece, choice, notice)
                     return
+        if pieces:
+            # The gateway finishes several choices with one chunk: this one gets a chunk made from that.
+            extra = copy.deepcopy(pieces[0])
+            put(extra, "choices", list(get(extra, "choices"))[:1])
+            for found in get(extra, "choices"):
+                put(found, "index", choice)
+            pieces.insert(0, extra)
+            self._speak(extra, choice, notice, alone=True)
 
     def annotate(self, pieces: list[Any], findings: dict[str, Any]) -> None:
         """On the last chunk that finishes a choice."""
@@ -162,13 +170,13 @@ class ChatDialect:
         return last
 
     @staticmethod
-    def _speak(piece: Any, choice: int, notice: str) -> None:
-        """Turn the finishing chunk into one that says its own words, if any, then the notice."""
+    def _speak(piece: Any, choice: int, notice: str, *, alone: bool = False) -> None:
+        """Turn a finishing chunk into one that says its own words, unless it is to speak alone, then the notice."""
         for found in get(piece, "choices"):
             if _index(found) == choice:
                 put(found, "finish_reason", None)
                 holder, key = (found, "text") if get(found, "delta") is None else (get(found, "delta"), "content")
-                put(holder, key, (get(holder, key) or "") + GAP + notice)
+                put(holder, key, ("" if alone else get(holder, key) or "") + GAP + notice)
 
 
 def _index(choice: object) -> int:

@@ -3,15 +3,13 @@ review-queue items one by one.
 
 `Reporter.offer` puts a report into a bounded queue and returns at once; one daemon thread sends in batches, waits as a
 429 asks, and gives up after a few attempts. What is lost is counted, never raised. Only the standard library is used.
-Events go out as raw OTLP spans that claim no root: an event of the Langfuse SDK does, and then takes over the trace's
-name. Keys and texts never reach a log line.
+Keys and texts never reach a log line. What the rows look like is `langfuse_wire`.
 """
 
 from __future__ import annotations
 
 import atexit
 import base64
-import hashlib
 import json
 import logging
 import os
@@ -26,6 +24,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from .events import QUEUE_PREFIX, Event, Score
+from .langfuse_wire import Report, envelope_of, otlp_of, span_of
 
 MAX_WAITING: Final = 10_000
 """Reports that may wait; beyond, new ones are dropped and counted."""
@@ -57,15 +56,6 @@ class Settings:
 
     def __repr__(self) -> str:
         return f"Settings(base_url={self.base_url!r})"
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """One event or score of a trace (32 hex digits), at a time in nanoseconds since 1970."""
-
-    trace_id: str
-    at_ns: int
-    content: Event | Score
 
 
 def settings_from(environment: Mapping[str, str]) -> Settings | None:
@@ -167,12 +157,12 @@ class Reporter:
         found = [(report, report.content) for report in batch if isinstance(report.content, Event)]
         scores = [(report, report.content) for report in batch if isinstance(report.content, Score)]
         if found:
-            spans = [_span(report, event, settings.environment) for report, event in found]
-            self._post("/api/public/otel/v1/traces", _otlp(spans), len(found))
+            spans = [span_of(report, event, settings.environment) for report, event in found]
+            self._post("/api/public/otel/v1/traces", otlp_of(spans), len(found))
         if scores:
             answer = self._post(
                 "/api/public/ingestion",
-                {"batch": [_envelope(report, score, settings.environment) for report, score in scores]},
+                {"batch": [envelope_of(report, score, settings.environment) for report, score in scores]},
                 len(scores),
             )
             refused = answer.get("errors") if isinstance(answer, dict) else None
@@ -268,55 +258,3 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 def _retry_after(value: str | None) -> float | None:
     """Seconds of a Retry-After header; its date form is left to the usual pause."""
     return float(value) if value is not None and value.strip().isdigit() else None
-
-
-def _span(report: Report, event: Event, environment: str | None) -> dict[str, Any]:
-    attributes: dict[str, str] = {
-        "langfuse.observation.type": "event",
-        "langfuse.observation.level": event.level.value,
-        **{
-            f"langfuse.observation.metadata.{key}": value if isinstance(value, str) else json.dumps(value)
-            for key, value in event.metadata.items()
-            if value is not None
-        },
-    }
-    if environment:
-        attributes["langfuse.environment"] = environment
-    return {
-        "traceId": report.trace_id,
-        "spanId": _digest(report.trace_id, event.name, 16),
-        # A parent that need not exist keeps the event from standing as a root of the trace.
-        "parentSpanId": _digest(report.trace_id, "parent", 16),
-        "name": event.name.value,
-        "kind": 1,
-        "startTimeUnixNano": str(report.at_ns),
-        "endTimeUnixNano": str(report.at_ns),
-        # Text only: Langfuse reads JSON out of it, whereas OTLP's JSON integers come in two spellings.
-        "attributes": [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()],
-    }
-
-
-def _otlp(spans: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    scope = {"name": "langfuse-sdk"}
-    return {"resourceSpans": [{"resource": {"attributes": []}, "scopeSpans": [{"scope": scope, "spans": spans}]}]}
-
-
-def _envelope(report: Report, score: Score, environment: str | None) -> dict[str, Any]:
-    seconds, rest = divmod(report.at_ns, 1_000_000_000)
-    instant = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{rest // 1_000_000:03d}Z"
-    body: dict[str, Any] = {
-        "id": _digest(report.trace_id, score.name, 32),
-        "traceId": report.trace_id,
-        "name": score.name.value,
-        "value": score.value,
-        "dataType": "NUMERIC",
-        "metadata": {"policy_digest": score.policy_digest, "department": score.department},
-    }
-    if environment:
-        body["environment"] = environment
-    envelope = _digest(report.trace_id, f"{score.name}/{report.at_ns}", 32)
-    return {"id": envelope, "type": "score-create", "timestamp": instant, "body": body}
-
-
-def _digest(trace_id: str, name: str, digits: int) -> str:
-    return hashlib.sha256(f"{trace_id}/{name}".encode()).hexdigest()[:digits]

@@ -89,7 +89,7 @@ def archive_receipt(
     """Archive the bundle (once) and write the receipt that the store gave when read back."""
     month = Month.parse(month_key(context.partition_key))
     files = bundle.read_bundle(bundle_folder(installation.path, month))
-    years = policy.at(month.days()[-1]).thresholds.retention_years
+    years = policy.of(month).thresholds.retention_years
     store = archive.open()
     receipt = store.put_revision(str(month), bundle.revision(files), files, retain_until(utc_now(), years))
     row = {

@@ -4,20 +4,21 @@ The monthly table is computed from the month's judgements, not from daily means;
 cut-off and is judged by the policy in force at the month's end.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime
 
 import dagster as dg
 import pandas as pd
+from compliance_guardrails.policy import Policy
 
 from compliance_pipelines.adapters.table_store import StoreError
 from compliance_pipelines.core import departments
 from compliance_pipelines.core.periods import Month, day_window, month_of
 from compliance_pipelines.core.records import Aggregate, Judgement, Score, Trace
-from compliance_pipelines.core.tables import SCORES, TRACES, frame, records
+from compliance_pipelines.core.tables import frame, records
 from compliance_pipelines.defs import keys
 from compliance_pipelines.defs.partitions import daily, month_key, monthly
-from compliance_pipelines.io_manager import Days, table_metadata
+from compliance_pipelines.io_manager import Days, Partitions, made_from, once, table_metadata
 from compliance_pipelines.resources import PolicyResource
 
 INS = {
@@ -53,15 +54,23 @@ def department_daily(
 ) -> dg.MaterializeResult:
     """One table a day; the day's policy is that of its month's end."""
 
-    def days() -> Iterator[tuple[str, pd.DataFrame]]:
-        rated = _scores(scores)
-        for day, table in traces:
+    rated = _scores(scores)
+    judged = (neutrality, citations, figure_grounding)
+
+    def days() -> Partitions:
+        for day in traces.present():
             when = date.fromisoformat(day)
-            in_force = policy.at(month_of(when).days()[-1])
-            seen = records(TRACES.validate(table), Trace)
-            parts = [found for source in (neutrality, citations, figure_grounding) for _, found in _only(source, day)]
-            parts.append(frame(departments.oversight(seen, rated), Judgement))
-            yield day, frame(departments.aggregate(table, parts, in_force, day_window(when)), Aggregate)
+            in_force = policy.of(month_of(when))
+
+            def measured(day: str = day, when: date = when, in_force: Policy = in_force) -> pd.DataFrame:
+                table = traces.get(day)
+                parts = [source.get(day) for source in judged]
+                parts.append(frame(departments.oversight(records(table, Trace), rated), Judgement))
+                return frame(departments.aggregate(table, parts, in_force, day_window(when)), Aggregate)
+
+            inputs = (source.identity(day) for source in (traces, *judged))
+            identity = made_from(in_force.digest, *inputs, *map(scores.identity, scores.partitions))
+            yield day, once(traces, keys.DEPARTMENT_DAILY, day, identity, measured)
 
     return dg.MaterializeResult(value=days())
 
@@ -99,16 +108,12 @@ def department_monthly(
         parts.append(frame(departments.oversight(records(kept, Trace), rated), Judgement))
         tables.append(kept[departments.TRACE_COLUMNS])
     together = pd.concat(tables, ignore_index=True) if tables else frame([], Trace)
-    found = departments.aggregate(together, parts, policy.at(month.days()[-1]), (month.start, month.end))
+    found = departments.aggregate(together, parts, policy.of(month), (month.start, month.end))
     return dg.MaterializeResult(value=[(context.partition_key, frame(found, Aggregate))], metadata=_shown(found))
 
 
-def _only(source: Days, day: str) -> Iterator[tuple[str, pd.DataFrame]]:
-    return iter(Days(source.store, source.key, (day,)))
-
-
 def _scores(scores: Days, cutoff: datetime | None = None) -> list[Score]:
-    tables = (SCORES.validate(table) for _, table in scores)
+    tables = (table for _, table in scores)
     return [row for t in tables for row in records(t if cutoff is None else departments.before(t, cutoff), Score)]
 
 

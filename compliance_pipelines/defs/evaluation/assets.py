@@ -3,7 +3,7 @@
 Metadata shows how many were judged and why others were not; text stays in the trace table.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 
 import dagster as dg
@@ -14,10 +14,10 @@ from compliance_pipelines.adapters import lexical_judge
 from compliance_pipelines.core import judging, neutrality
 from compliance_pipelines.core.periods import month_of
 from compliance_pipelines.core.records import Judgement, Trace
-from compliance_pipelines.core.tables import TRACES, frame, records
+from compliance_pipelines.core.tables import frame, records
 from compliance_pipelines.defs import keys
 from compliance_pipelines.defs.partitions import daily
-from compliance_pipelines.io_manager import Days
+from compliance_pipelines.io_manager import Days, Partitions, made_from, once
 from compliance_pipelines.resources import PolicyResource
 
 JudgeDay = Callable[[Sequence[Trace], Policy], list[Judgement]]
@@ -39,22 +39,19 @@ def _evaluation(
         description=description,
     )
     def evaluation(traces: Days, policy: PolicyResource) -> dg.MaterializeResult:
-        return dg.MaterializeResult(value=_judged(traces, policy, judge_day))
+        return dg.MaterializeResult(value=_judged(key, traces, policy, judge_day))
 
     return evaluation
 
 
-def _judged(traces: Days, policy: PolicyResource, judge_day: JudgeDay) -> Iterator[tuple[str, pd.DataFrame]]:
-    in_force: dict[str, Policy] = {}
-    for day, table in traces:
-        # a month is judged by the policy in force at its end
-        month = month_of(date.fromisoformat(day))
-        found = (
-            in_force.setdefault(str(month), policy.at(month.days()[-1]))
-            if str(month) not in in_force
-            else in_force[str(month)]
-        )
-        yield day, frame(judge_day(records(TRACES.validate(table), Trace), found), Judgement)
+def _judged(key: dg.AssetKey, traces: Days, policy: PolicyResource, judge_day: JudgeDay) -> Partitions:
+    for day in traces.present():
+        in_force = policy.of(month_of(date.fromisoformat(day)))
+
+        def judged(day: str = day, in_force: Policy = in_force) -> pd.DataFrame:
+            return frame(judge_day(records(traces.get(day), Trace), in_force), Judgement)
+
+        yield day, once(traces, key, day, made_from(in_force.digest, traces.identity(day)), judged)
 
 
 def _sampling(policy: Policy) -> judging.Sampling:

@@ -40,7 +40,7 @@ def traces(
     report = ReadReport()
     tables: list[Iterator[tuple[date, list[Trace]]]] = []
     for month, days in itertools.groupby(map(date.fromisoformat, context.partition_keys), month_of):
-        reader = source.reader(policy.at(month.days()[-1]))
+        reader = source.reader(policy.of(month))
         tables.append(reader.trace_days(list(days), report))
     frames = (
         (day.isoformat(), _counted(frame(rows, Trace), report, day))
@@ -65,7 +65,7 @@ def scores(
 ) -> dg.MaterializeResult:
     """Scores by the Paris day of their own timestamp."""
     days = [date.fromisoformat(key) for key in context.partition_keys]
-    found, report = source.reader(policy.at(days[-1])).read_scores(days[0], days[-1])
+    found, report = source.reader(policy.of(month_of(days[-1]))).read_scores(days[0], days[-1])
     return dg.MaterializeResult(value=_by_day(found, days), metadata=_counts(report, context.partition_keys))
 
 

@@ -12,12 +12,11 @@ import shutil
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import yaml
 
 from compliance_pipelines_tests.services.servers import ServerError, free_ports
@@ -67,8 +66,8 @@ def gateway(
     settings: Mapping[str, object] | None = None,
     callbacks: list[str] | None = None,
 ) -> Generator[Gateway]:
-    """The proxy, ready to answer. The printed configuration serves Ollama; aliases of `through_openai` are served by the
-    OpenAI protocol instead. `settings` go into litellm_settings; `callbacks` replaces the printed ones.
+    """The proxy, ready to answer. The printed configuration serves Ollama; aliases of `through_openai` are served by
+    the chat protocol of OpenAI instead. `settings` go into litellm_settings; `callbacks` replaces the printed ones.
     """
     program = ENVIRONMENT / "bin" / "litellm"
     if not program.exists():
@@ -78,7 +77,7 @@ def gateway(
     for model in config["model_list"]:
         if model["model_name"] in through_openai:
             model["litellm_params"] |= {
-                "model": f"openai/{model['model_name']}", "api_base": f"{model_url}/v1", "api_key": "sk-model-stub"
+                "model": f"hosted_vllm/{model['model_name']}", "api_base": f"{model_url}/v1", "api_key": "sk-model-stub"
             }  # fmt: skip
     config["litellm_settings"] |= dict(settings or {})
     if callbacks is not None:
@@ -113,8 +112,8 @@ def gateway(
 def _wait(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
-        with contextlib.suppress(urllib.error.URLError, OSError), urllib.request.urlopen(url, timeout=2) as answer:
-            if answer.status == 200:
+        with contextlib.suppress(httpx.HTTPError):
+            if httpx.get(url, timeout=2).status_code == 200:
                 return
         time.sleep(0.2)
     raise ServerError(f"the gateway did not start: {log.read_text(errors='replace')[-1500:]}")

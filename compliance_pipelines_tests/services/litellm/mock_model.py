@@ -181,7 +181,9 @@ def _openai_lines(body: Json, reply: Reply) -> Iterator[bytes]:
 def _ollama(body: Json, reply: Reply) -> Json:
     message = {"role": "assistant", "content": reply.choices[0] or ""}
     if reply.tool_calls:
-        message["tool_calls"] = [{"function": {"name": c["function"]["name"], "arguments": {}}} for c in reply.tool_calls]
+        message["tool_calls"] = [
+            {"function": {"name": c["function"]["name"], "arguments": {}}} for c in reply.tool_calls
+        ]
     return {
         "model": body.get("model"), "created_at": "2026-06-01T00:00:00Z", "message": message, "done": True,
         "done_reason": "stop", "prompt_eval_count": 10, "eval_count": 20,
@@ -193,5 +195,7 @@ def _ollama_lines(body: Json, reply: Reply) -> Iterator[bytes]:
     for piece in _pieces(reply.choices[0] or "", reply.piece):
         line = {**head, "message": {"role": "assistant", "content": piece}, "done": False}
         yield json.dumps(line).encode() + b"\n"
+    if reply.tool_calls:
+        yield json.dumps({**head, "message": _ollama(body, reply)["message"], "done": False}).encode() + b"\n"
     last = {**head, "message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop"}
     yield json.dumps({**last, "prompt_eval_count": 10, "eval_count": 20}).encode() + b"\n"

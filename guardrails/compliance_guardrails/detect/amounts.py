@@ -26,10 +26,9 @@ _RANGE_MARKS = " -/"
 _GAPS = frozenset(" \n")
 _DIGITS = "0123456789"
 _BEFORE_UNIT = f"{_DIGITS}) \n"
-_BEFORE_MULTIPLIER = f"{_DIGITS} "
 _MONEY, _DELAY = Kind.MONEY, Kind.DELAY  # looked up once: an enum attribute is dear in a loop
 _RANGE_ENDS = ("-", " a ", " ou ", " et ", " - ", "/")
-_NOT_IN_A_RANGE = ("article ", "articles ", "clause ", "clauses ", "art. ", "page ", "pages ")
+_NOT_IN_A_RANGE = ("article ", "articles ", "clause ", "clauses ", "art. ", "page ", "pages ", "n° ", "en ")
 _CENTS = re.compile(r"[0-9]{2}(?![0-9])")
 _AFTER_SIGN = re.compile(rf"({DIGITS})(?! ?[{EURO}%])")
 _ONE = ("un", "une")
@@ -62,9 +61,12 @@ class AmountScanner:
         units.update((word, _Unit(Kind.DELAY, word, 1)) for word in self._delays.words)
         for word, unit in units.items():
             # With the character before it, a unit is met only where a number may end: not in each "an" of a word.
-            for before in _BEFORE_UNIT if unit.times == 1 else _BEFORE_MULTIPLIER:
+            if unit.times != 1:
+                lexicon.add(Role.MULTIPLIED_UNIT, word, unit, inside=True)
+                continue
+            for before in _BEFORE_UNIT:
                 lexicon.add(Role.UNIT, before + word, unit, inside=True)
-            if unit.kind is Kind.MONEY and unit.times == 1 and (len(word) == 1 or word.upper() == unit.name):
+            if unit.kind is Kind.MONEY and (len(word) == 1 or word.upper() == unit.name):
                 for digit in _DIGITS:
                     lexicon.add(Role.SIGN, word + digit, unit)
                     lexicon.add(Role.SIGN, f"{word} {digit}", unit)
@@ -75,10 +77,13 @@ class AmountScanner:
         """Amounts in digits, then with the sign first, then in words; about `cap` of each at most."""
         hits: list[Hit] = []
         # Of the units that start at one place ("jours", "jours ouvrés") the longest comes last and stays.
-        for start, end, unit in islice({anchor[0]: anchor for anchor in anchors[Role.UNIT]}.values(), MAX_CANDIDATES):
-            self._digits(folded, start, end, unit, hits)
+        longest = {anchor[0]: anchor for anchor in anchors[Role.UNIT][:MAX_CANDIDATES]}
+        for start, end, unit in longest.values():
+            self._digits(folded, start + (folded[start] not in _GAPS), end, unit, hits)
             if len(hits) >= cap:
                 break
+        for start, end, unit in {anchor[0]: anchor for anchor in anchors[Role.MULTIPLIED_UNIT][:cap]}.values():
+            self._digits(folded, start - (folded[start - 1 : start] in _GAPS), end, unit, hits)
         if anchors[Role.SIGN]:
             ends = {hit.end for hit in hits}
             for start, end, unit in anchors[Role.SIGN]:
@@ -91,9 +96,8 @@ class AmountScanner:
             hits.extend(islice(self._in_words(folded, anchors[Role.SPELLED_UNIT]), cap))
         return hits
 
-    def _digits(self, folded: str, before_unit: int, end: int, unit: _Unit, hits: list[Hit]) -> None:
-        """Append the amount whose unit is ``before_unit + 1:end``, and the first number of a range ("5 à 10 %")."""
-        number_end = before_unit + (folded[before_unit] not in _GAPS)
+    def _digits(self, folded: str, number_end: int, end: int, unit: _Unit, hits: list[Hit]) -> None:
+        """Append the amount of the number and unit that end there, and the first number of a range ("5 à 10 %")."""
         closed = folded[number_end - 1 : number_end] == ")"
         number_end -= closed
         if number_end <= 0 or folded[number_end - 1] not in _DIGITS:
@@ -111,7 +115,7 @@ class AmountScanner:
             hit = hit._replace(value=Decimal(hit.value) + Decimal(cents[0]) / 100, end=cents.end())
         if before and before in _RANGE_MARKS and folded.endswith(_RANGE_ENDS, 0, start):
             first = _RANGE.search(folded, max(0, start - _WIDEST), start)
-            if first is not None and not folded.endswith(_NOT_IN_A_RANGE, 0, first.start()):
+            if first is not None and _opens_a_range(folded, first):
                 other = self._hit(folded, unit, first[1], first.start(), first.end(1))
                 if other is not None:
                     hits.append(other)
@@ -145,6 +149,14 @@ class AmountScanner:
             hit = self._hit(folded, unit, value, first, end)
             if hit is not None:
                 yield hit
+
+
+def _opens_a_range(folded: str, first: re.Match[str]) -> bool:
+    """Whether a number and its link begin a range: not a year, an article or a clause, nor a mere "et"."""
+    start = first.start()
+    if folded.endswith(_NOT_IN_A_RANGE, 0, start) or folded[start - 1 : start] == "-":
+        return False
+    return not first[0].endswith(" et ") or folded.endswith("entre ", 0, start)
 
 
 def _spelled(word: str, unit: _Unit) -> Iterator[tuple[str, str]]:

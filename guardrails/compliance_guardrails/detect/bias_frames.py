@@ -25,6 +25,10 @@ _NOTHING = frozenset("pas jamais rien guere plus aucun aucune nul nulle que not 
 _NORMS = frozenset("devrait devraient should ought".split())
 _SELF = frozenset("je j nous on i we".split())
 _ENGLISH_ORDERS = frozenset("don never do".split())
+_PLAIN_VERBS = PUNCTUATION | COPULAS | frozenset(
+    "peuvent doivent ont beneficient recoivent auront pourront devront de du des d qui dont et ou can must may have "
+    "get receive who with in of and or a au aux en sans avec".split()
+)
 _CLAUSE_STARTS = frozenset({",", ";", ":", ".", "!", "?", "et", "donc", "so", "and", "alors", '"', "("})
 _ENGLISH_OBJECTS = frozenset("him her them it his their the a an no for to off up out extra more less double".split())
 _PLAIN_STARTS = frozenset(
@@ -56,6 +60,8 @@ def find(
             if abs(group.start - at) <= ORDER_REACH:
                 yield _statement(group, at, end, "exclusion", "order")
     for at, end in _refusals(reading):
+        if at in reading.quoted:
+            continue
         for group in targets:
             if abs(group.start - at) <= ORDER_REACH:
                 yield _statement(group, at, end, "exclusion", "refusal")
@@ -64,6 +70,8 @@ def find(
     for group in groups:
         if not subject(reading, group):
             continue
+        if _every(reading, group):
+            yield _statement(group, group.start, min(group.end + 1, len(reading.words)), "stereotype", "frame")
         for at, end, family in _of_subject(reading, group):
             yield _statement(group, at, end, family, "frame")
 
@@ -84,6 +92,14 @@ def subject(reading: Reading, group: Hit[Mention]) -> bool:
     if at >= 0 and words[at] not in PUNCTUATION | {"et", "ou", "car", "que", "qu", "puisque", "and", "because", "or", "mais"}:
         return False
     return True
+
+
+def _every(reading: Reading, group: Hit[Mention]) -> bool:
+    """ "Tous les …" followed by what they are all said to do, unless that is a right, a duty or a passive."""
+    words = reading.words
+    head = words[max(0, group.start - 2) : group.start + 1]
+    verb = words[group.end : group.end + 1]
+    return any(word in {"tous", "toutes", "all"} for word in head) and bool(verb) and verb[0] not in _PLAIN_VERBS
 
 
 def _orders(reading: Reading) -> Iterator[tuple[int, int]]:

@@ -48,7 +48,7 @@ def find(reading: Reading, after: int | None = None) -> Iterator[Statement]:
     helped = reading.has("bias_entitled")
     if not reported and after is None:
         for hit in reading.mentions:
-            if hit.value.kind == "slurs":
+            if hit.value.kind == "slurs" and hit.start not in reading.quoted:
                 yield Statement(hit.value.characteristic, "slur", hit.start, hit.end, "slur")
     if question:
         return
@@ -58,15 +58,16 @@ def find(reading: Reading, after: int | None = None) -> Iterator[Statement]:
     if after is None and not reported:
         yield from _superior(reading, groups)
         yield from _essential(reading, groups)
+    loose = [hit for hit in reading.mentions if hit not in groups and hit not in owned and _loosely(reading, hit)]
     said = [Said(hit, family) for hit in reading.predicates if (family := unfavourable(reading, hit))]
     if after is not None:
         said = [item for item in said if item.hit.start >= after]
     if not helped:
         held_against = [hit for hit in owned if _another_s(reading, hit)]
-        for found in bias_frames.find(reading, groups, held_against, reported=reported):
+        for found in bias_frames.find(reading, groups, held_against + loose, reported=reported):
             if after is None or (found.rule in {"order", "refusal"} and found.end > after):
                 yield found
-    yield from _said(reading, groups, owned, said, reported=reported, helped=helped)
+    yield from _said(reading, groups, owned, loose, said, reported=reported, helped=helped)
     if not helped and after is None:
         yield from _reasoned(reading, said)
 
@@ -75,6 +76,7 @@ def _said(  # noqa: PLR0913 - one argument per thing that was read
     reading: Reading,
     groups: list[Hit[Mention]],
     owned: list[Hit[Mention]],
+    loose: list[Hit[Mention]],
     said: list[Said],
     *,
     reported: bool,
@@ -85,8 +87,11 @@ def _said(  # noqa: PLR0913 - one argument per thing that was read
     for predicate, family in said:
         if (reported and family == "stereotype") or (helped and family != "exclusion"):
             continue
+        if predicate.start in reading.quoted:
+            continue  # somebody else's words
         joined = _ascribed if family == "stereotype" else _decided
-        for target in groups if predicate.value.polarity != "negative" else groups + owned:
+        targets = groups if family == "stereotype" and predicate.value.polarity != "negative" else groups + owned
+        for target in targets + (loose if family == "exclusion" else []):
             if family != "stereotype" and any(mark.start < target.end and target.start < mark.end for mark in tariff):
                 continue
             if joined(reading, target, predicate):
@@ -126,6 +131,13 @@ def owned_attribute(reading: Reading, hit: Hit[Mention]) -> bool:
     if reading.about_thing(hit.start) or owner == "other":
         return False
     return _another_s(reading, hit)
+
+
+def _loosely(reading: Reading, hit: Hit[Mention]) -> bool:
+    """A word of an attribute with no thing beside it: enough for a decision against somebody."""
+    if hit.value.kind == "slurs" or hit.value.ignored or reading.thing_near(hit.start, hit.end):
+        return False
+    return not hit.value.weak and reading.complement(hit.end) != "thing" and not reading.about_thing(hit.start)
 
 
 def _another_s(reading: Reading, hit: Hit[Mention]) -> bool:
@@ -216,8 +228,11 @@ def _essential(reading: Reading, groups: list[Hit[Mention]]) -> Iterator[Stateme
 
 def _reasoned(reading: Reading, said: list[Said]) -> Iterator[Statement]:
     """Reasoning from an attribute: as grave as what is said beside it, at least a differential treatment."""
+    tariff = reading.marks.get("tariff_groups", ())
     worst = max(said, key=lambda item: _ORDER.index(item.family), default=None)
     for reason in reasoning.find(reading):
+        if any(mark.start < reason.end and reason.start < mark.end for mark in tariff):
+            continue
         family, start, end = "differential", reason.start, reason.end
         if worst is not None and worst.family == "exclusion" and _near(worst.hit, start, end):
             family, start, end = "exclusion", min(start, worst.hit.start), max(end, worst.hit.end)

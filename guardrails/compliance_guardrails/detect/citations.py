@@ -53,7 +53,8 @@ class Claim:
 class CitationCheck:
     """Claims in order; `compliance` 1 when each is cited, 0 when one is not, None when there is none.
 
-    `marker` is the looser rule: 1 when any citation marker stands anywhere outside the claims' own words.
+    `marker` is the looser rule: 1 when any citation marker stands anywhere outside the claims' own words, or a page, a
+    note mark or a named document cites one of them.
     """
 
     claims: tuple[Claim, ...]
@@ -78,7 +79,9 @@ def check(text: str, using: Detectors | None = None) -> CitationCheck:
         first, last = seen.span(hit.start, hit.end) if moved else (hit.start, hit.end)
         because = judge.because(hit)
         claims.append(Claim(hit.kind, text[first:last], first, last, because is not _NOTHING, because))
-    return CitationCheck(tuple(claims), int(all(map(_IS_CITED, claims))), int(judge.any_marker()))
+    return CitationCheck(
+        tuple(claims), int(all(map(_IS_CITED, claims))), int(any(map(_IS_CITED, claims)) or judge.any_marker())
+    )
 
 
 class _Judge:

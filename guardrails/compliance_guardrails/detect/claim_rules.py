@@ -76,6 +76,7 @@ class DelayRule(Rule):
     context_after: Words
     never_after: Words
     age_after: Words
+    age_before: Words
     never_before: Words
     clock_after: Words
 

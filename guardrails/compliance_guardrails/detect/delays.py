@@ -47,6 +47,7 @@ class DelayJudge:
         self._age_after = _after(rule.age_after)
         self._clock_after = _after(rule.clock_after)
         self._never_before = folded_words(rule.never_before)
+        self._age_before = folded_words(rule.age_before)
         self._context_after = folded_words(rule.context_after)
         self._context = re.compile(rf"(?<![a-z0-9])(?:{trie(rule.context_before)})")
         self._prepositions = _after(rule.lead_prepositions)
@@ -70,7 +71,7 @@ class DelayJudge:
         if clock and (_CLOCK.match(folded, end) or plain.endswith(self._clock_after)):
             return None
         if not led and (clock or unit.needs_context or (value == 1 and folded[start].isalpha())):
-            if unit.needs_context and plain.endswith(self._age_after):
+            if unit.needs_context and (plain.endswith(self._age_after) or after.startswith(self._age_before)):
                 return None
             cut = max([before.rfind(mark) for mark in _BREAKS])
             if not (self._context.search(before, cut + 1) or after.startswith(self._context_after)):

@@ -20,23 +20,33 @@ MAX_ANCHORS: Final = 25_000
 """Places looked at in one text at most: bounds the time that a text made of our own words can cost."""
 
 
+# Letters by frequency in French. The automaton tries the branches of a node in the order of insertion, so the frequent
+# ones go first: measured, a third of the time of a pass.
+_FREQUENCY: Final = {char: rank for rank, char in enumerate(" esaitnrulodcpmvqfbghjxyzkw0123456789")}
+
+
+def _by_frequency(word: str) -> tuple[int, ...]:
+    return tuple(_FREQUENCY.get(char, 99) for char in word)
+
+
 class Role(enum.IntEnum):
     """What a word was added for."""
 
     UNIT = 0
-    SIGN = 1
-    SPELLED_UNIT = 2
-    ARTICLE = 3
-    CLAUSE = 4
-    OF_A_CODE = 5
-    DASH = 6
-    COVER = 7
-    LIMIT = 8
-    FOR_AN_AMOUNT = 9
-    MARKER = 10
-    NAMED = 11
-    ACRONYM = 12
-    PAGE = 13
+    MULTIPLIED_UNIT = 1
+    SIGN = 2
+    SPELLED_UNIT = 3
+    ARTICLE = 4
+    CLAUSE = 5
+    OF_A_CODE = 6
+    DASH = 7
+    COVER = 8
+    LIMIT = 9
+    FOR_AN_AMOUNT = 10
+    MARKER = 11
+    NAMED = 12
+    ACRONYM = 13
+    PAGE = 14
 
 
 Anchor = tuple[int, int, Any]
@@ -61,8 +71,8 @@ class Lexicon:
         """Places of the words in `folded`, one list in order of end for each role; at most `MAX_ANCHORS` in all."""
         if self._automaton is None:
             automaton = ahocorasick.Automaton()
-            for word, entries in self._entries.items():
-                automaton.add_word(word, tuple(entries))
+            for word in sorted(self._entries, key=_by_frequency):
+                automaton.add_word(word, tuple(self._entries[word]))
             automaton.make_automaton()
             self._automaton = automaton
         places: list[list[Anchor]] = [[] for _ in Role]

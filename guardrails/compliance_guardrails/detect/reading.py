@@ -47,6 +47,7 @@ class Reading:
     things: set[int] = field(default_factory=set)
     abstract: set[int] = field(default_factory=set)
     inside: set[int] = field(default_factory=set)
+    quoted: set[int] = field(default_factory=set)
 
     @property
     def words(self) -> list[str]:
@@ -175,6 +176,7 @@ def read(sentence: Sentence, book: Book) -> Reading:
         else:
             reading.marks.setdefault(value.name, []).append(hit)
     reading.things -= reading.abstract
+    reading.quoted = _quoted(sentence.words)
     kept = [hit for hit in mentions if hit.value.kind == "slurs" or not _excepted(hit, exceptions)]
     reading.mentions = [hit for hit in kept if not _inside_longer(hit, kept)]
     reading.mentions += ages(reading)
@@ -184,6 +186,13 @@ def read(sentence: Sentence, book: Book) -> Reading:
         if hit.value.kind in {"people", "qualities"}:
             reading.persons.update(range(hit.start, hit.end))
     return reading
+
+
+def _quoted(words: list[str]) -> set[int]:
+    """The tokens between two quotation marks of the sentence, when something stands outside them as well."""
+    marks = [at for at, word in enumerate(words) if word == '"']
+    inside = {at for first, last in zip(marks[::2], marks[1::2], strict=False) for at in range(first, last + 1)}
+    return inside if len(words) - len(inside) > 3 else set()
 
 
 def _excepted(hit: Hit, exceptions: list[Hit]) -> bool:
@@ -236,7 +245,7 @@ def ages(reading: Reading) -> list[Hit[Mention]]:
             if first >= at or not _AGE_WORDS.intersection(words[first:at]):
                 continue
         start = _age_start(reading, first)
-        if start is not None:
+        if start is not None and not (words[start] in _HAS_AGE and reading.about_thing(start)):
             out.append(Hit(start, at + 1, _AGE))
     return out
 

@@ -18,6 +18,7 @@ from .rules_models import Characteristic
 CLAUSE_REACH = 14
 NOUN_REACH = 7
 COMPARE_REACH = 12
+_BARE = frozenset("than from to for hire recruit insure against of and or with these those because so that if".split())
 _LIGHT = frozenset(
     "pas plus trop tres si un une des de d aussi assez plutot bien encore deja vraiment est not very too a an so quite "
     "nationalite origine peut etre sans doute qu que tellement un peu juste tout toute also only still jamais".split()
@@ -255,6 +256,8 @@ def names_group(reading: Reading, hit: Hit[Mention]) -> bool:
         return False
     if reading.person_before(start, 2) and words[end - 1].endswith("s"):
         return True
+    if words[end - 1].endswith("s") and (not last or last in PUNCTUATION | _BARE):
+        return end not in reading.things
     return last in PLURALS | {"un", "une", "d", "qu"} and (end >= len(words) or end not in reading.things)
 
 

@@ -17,7 +17,7 @@ from .text import View
 
 _SEPARATOR = r"(?:, ?(?:et |ou )?| & | et (?:a )?(?:l'|aux? )?| ou (?:l')?| a |-| au?x? )"
 _NUMERO = r"(?:n(?:°|os?|um(?:eros?)?)?\.? ?)?"
-_ONLY_NUMERO = r"(?: [a-z'\"]{1,20}){1,4} n(?:°|os?)\.? ?"
+_ONLY_NUMERO = r"(?: [a-z'\"]{1,20}){1,4},? n(?:°|os?)\.? ?"
 _BEFORE_CODE = re.compile(r"(?<![a-z0-9'])([a-z])\.?[ ]?\*?\.?[ -]?\Z")
 _BEFORE_OF_CODE = re.compile(r"(?<![a-z0-9,.*-])([0-9]{1,4}(?:-[0-9]{1,3}){0,4}(?: (?:bis|ter|quater))?)\Z")
 _OF_A_CODE = ("du code", "du c. civ", "c. civ", "c. ass")
@@ -94,7 +94,7 @@ class ReferenceScanner:
         """Where the number may stand after the announcing word that ends at `end`."""
         match = self._announced.match(folded, end)
         position = match.end() if match else end
-        if position <= end + 1 and folded[position : position + 1].isalpha():
+        if position <= end + 1 and not folded[position : position + 1].isdigit():
             match = self._qualified.match(folded, end)
             return match.end() if match else position
         return position

@@ -16,7 +16,7 @@ from .claim_rules import CitationRules
 from .lexicon import Anchor, Lexicon, Role, trie
 from .text import View, fold
 
-_NOTE: Final = re.compile(r"\[[0-9]{1,3}(?:[,;-] ?[0-9]{1,3}){0,8}\]")
+_NOTE: Final = re.compile(r"\[(?:\^|doc(?:ument)?\.? |sources? |ref\.? )?[0-9]{1,3}(?:[,;-] ?[0-9]{1,3}){0,8}\]")
 _PAGE_NUMBER: Final = re.compile(r" ?(?:n° ?)?[0-9]{1,4}(?![0-9])")
 _QUOTED: Final = re.compile(r'[^".;\n]{0,30}" ?(?=[^"\n]{0,8}[a-z])[^"\n]{3,90}"')
 _NUMERO: Final = re.compile(r"[^.;:,()\n]{0,40}?(?<![a-z0-9])n(?:°|os?|um(?:eros?)?)?\.? ?(?=[a-z0-9-]{0,6}[0-9])")
@@ -24,6 +24,7 @@ _DIRECT: Final = re.compile(
     r"[ :]{0,3}(?:n(?:°|o) ?)?([a-z]{0,4}-?[0-9][a-z0-9/.-]{0,30}|[ivx]{1,5}(?![a-z0-9'])|[a-h](?![a-z0-9'.]))"
 )
 _TITLE_END: Final = re.compile(r"[,;.!?()\n]| : ")
+_GOES_ON: Final = re.compile(r" [A-ZÀ-Þ0-9]")
 _TOKEN: Final = re.compile(r"[^\W_][\w-]*")
 _URL: Final = re.compile(r"[^.;\n]{0,20}(?:https?://|www\.)[a-z0-9]")
 _OWN, _NUMBERED, _PLAIN = "own", "numbered", "plain"
@@ -141,16 +142,18 @@ class SourceFinder:
         if shown.isupper():
             return False
         content = 0
+        introduced = numbered  # "selon le Guide" names a document, "selon Martin" does not
         for token in _TOKEN.finditer(shown):
             plain = fold(token[0])
             if plain in self._determiners:
+                introduced = True
                 continue
             if plain in self._persons or content >= words:
                 return False
             content += 1
             titled = token[0][0].isupper() and len(plain) > 2 and not token[0].isupper()
             if titled and plain not in self._generic and not taken(begin + token.start()):
-                return True
+                return introduced or content > 1 or _GOES_ON.match(shown, token.end()) is not None
             # "selon le modèle Renault" names no document: the first noun must be one, or be the title itself.
             if content == 1 and not numbered and plain not in self._documents:
                 return False

@@ -34,6 +34,7 @@ _PLAIN = {
     "…": ".", "€": EURO, "œ": "e", "Œ": "e", "æ": "e", "Æ": "e", "ß": "s", "ø": "o",
     "Ø": "o", "ł": "l", "Ł": "l", "đ": "d", "Đ": "d", "ı": "i", "º": "°", "％": "%", "＊": "*", "∗": "*",
     "⁄": "/", "∕": "/", "＄": "$",
+    "【": "[", "】": "]",
     "\xa0": " ", "\t": " ", "\n": "\n", "\r": "\n", "\v": "\n", "\f": "\n", "\x85": "\n",
     "\u2028": "\n", "\u2029": "\n",
 }  # fmt: skip
@@ -64,7 +65,8 @@ def _fold_by_category(char: str, category: str) -> str:
         return str(unicodedata.decimal(char))
     if category[0] == "L":
         base = unicodedata.normalize("NFKD", char)[0]
-        return base.lower() if base.isascii() and base.isalpha() else _LOOKALIKES.get(base, OTHER_LETTER)
+        known = base.lower() if base.isascii() and base.isalpha() else _PLAIN.get(base) or _LOOKALIKES.get(base)
+        return known or OTHER_LETTER
     if category in {"Mn", "Me", "Mc", "Cf", "Cc"}:
         return FILLER
     return char if ord(char) < 0x100 else OTHER_SYMBOL

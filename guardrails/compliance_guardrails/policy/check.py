@@ -44,9 +44,7 @@ def check_folder(directory: Path) -> tuple[Result, ...]:
         files = current_files(directory)
     except PolicyError as error:
         return (Result(error.file, error.problems),)
-    results = [
-        _result(name, partial(_current, directory, name, path)) for name, path in sorted(files.items())
-    ]
+    results = [_result(name, partial(_current, directory, name, path)) for name, path in sorted(files.items())]
     results += [
         Result(name, (Problem(name, ROOT, "un fichier présent dans le dossier de politique"),))
         for name in MODELS

@@ -43,14 +43,10 @@ def main(argv: list[str]) -> int:
 
     command = commands.add_parser("schema", help="JSON Schema of one file, or of all")
     command.add_argument("name", nargs="?", metavar="NAME", help="departments, thresholds, …, prompt")
-    command.add_argument(
-        "--out", type=Path, metavar="DIR", help="write <name>.schema.json files there instead"
-    )
+    command.add_argument("--out", type=Path, metavar="DIR", help="write <name>.schema.json files there instead")
     command.set_defaults(run=_schema)
 
-    command = commands.add_parser(
-        "diff", help="what a change loosens or removes; exit 1 when retired.yaml is silent"
-    )
+    command = commands.add_parser("diff", help="what a change loosens or removes; exit 1 when retired.yaml is silent")
     command.add_argument("--base", required=True, metavar="REV", help="git revision to compare with")
     command.add_argument(
         "--strict", action="store_true", help="also refuse edits without a new date and a copy in history/"
@@ -59,12 +55,8 @@ def main(argv: list[str]) -> int:
     command.set_defaults(run=_diff)
 
     command = commands.add_parser("revise", help="archive a file's version and open a new one")
-    command.add_argument(
-        "name", metavar="NAME", help="departments, thresholds, rules/claims, prompts/legal, …"
-    )
-    command.add_argument(
-        "--effective-from", required=True, metavar="DATE", help="first day of the new version"
-    )
+    command.add_argument("name", metavar="NAME", help="departments, thresholds, rules/claims, prompts/legal, …")
+    command.add_argument("--effective-from", required=True, metavar="DATE", help="first day of the new version")
     _folder(command)
     command.set_defaults(run=_revise)
 
@@ -92,11 +84,7 @@ def _check(arguments: argparse.Namespace) -> int:
         for problem in result.problems:
             faults += 1
             _say(f"erreur  {problem.line_fr}")
-    _say(
-        f"{faults} erreur{'s' if faults > 1 else ''}"
-        if faults
-        else f"empreinte {load_policy(arguments.dir).digest}"
-    )
+    _say(f"{faults} erreur{'s' if faults > 1 else ''}" if faults else f"empreinte {load_policy(arguments.dir).digest}")
     return 1 if faults else 0
 
 

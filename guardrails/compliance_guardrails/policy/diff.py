@@ -45,9 +45,7 @@ def compare(base: Mapping[str, str], current: Mapping[str, str]) -> tuple[Findin
     before, after = _lines(base), _lines(current)
     fresh = [line for line in after if line not in before]
     found = [
-        Finding(
-            Kind.LEDGER, line.key, f"{_RETIRED}: {line.key}: attendu la ligne du {line.date}, qui a disparu"
-        )
+        Finding(Kind.LEDGER, line.key, f"{_RETIRED}: {line.key}: attendu la ligne du {line.date}, qui a disparu")
         for line in before
         if line not in after
     ]
@@ -79,9 +77,7 @@ def _judged(key: str, old: Values, new: Values, fresh: list[RetiredLine]) -> Fin
             return Finding(Kind.TIGHTENED, key, f"{key} : {what}")
     for line in fresh:
         if line.key == key and _same(line.to, target):
-            return Finding(
-                Kind.ACKNOWLEDGED, key, f"{key} : {what}, {line.date}, {line.owner} : {line.reason}"
-            )
+            return Finding(Kind.ACKNOWLEDGED, key, f"{key} : {what}, {line.date}, {line.owner} : {line.reason}")
     asked = f"(key: {key}, to: {_shown(target)}, date, reason, owner)"
     return Finding(Kind.UNACKNOWLEDGED, key, f"{_RETIRED}: {key}: attendu une ligne {asked} pour {what}")
 
@@ -102,17 +98,13 @@ def _undated(base: Mapping[str, str], current: Mapping[str, str]) -> Iterator[Fi
         if was is None or now is None:
             continue  # the loader refuses such a file anyway
         if now <= was:
-            line = (
-                f"{name}: effective_from: attendu une date postérieure au {was}, puisque le fichier a changé"
-            )
+            line = f"{name}: effective_from: attendu une date postérieure au {was}, puisque le fichier a changé"
             yield Finding(Kind.UNDATED, name, line)
             continue
         path = PurePosixPath(name)
         kept = f"history/{path.with_suffix('')}/{was}{path.suffix}"
         if current.get(kept) != text:
-            yield Finding(
-                Kind.UNDATED, name, f"{kept}: (fichier): attendu la version précédente, telle quelle"
-            )
+            yield Finding(Kind.UNDATED, name, f"{kept}: (fichier): attendu la version précédente, telle quelle")
 
 
 def _lines(folder: Mapping[str, str]) -> tuple[RetiredLine, ...]:

@@ -75,7 +75,5 @@ def _git(directory: Path, revision: str, *arguments: str) -> bytes:
     except (OSError, ValueError, subprocess.TimeoutExpired):
         raise PolicyError(revision[:60], ROOT, "une révision git lisible") from None
     if done.returncode != 0:
-        raise PolicyError(
-            revision[:60], ROOT, "une révision connue du dépôt git qui contient le dossier de politique"
-        )
+        raise PolicyError(revision[:60], ROOT, "une révision connue du dépôt git qui contient le dossier de politique")
     return done.stdout

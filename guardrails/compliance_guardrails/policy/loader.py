@@ -78,7 +78,7 @@ class Policy:
                 return department
         raise KeyError(department_id)
 
-    def resolve_department(  # noqa: PLR0913, PLR0917 - one argument per source, in the order of trust
+    def resolve_department(
         self,
         stamp: object = None,
         key_alias: object = None,
@@ -102,9 +102,7 @@ class Policy:
         try:
             return self._rules[f"rules/{name}.yaml"]
         except KeyError:
-            raise PolicyError(
-                f"rules/{name}.yaml", ROOT, "un fichier présent dans le dossier de politique"
-            ) from None
+            raise PolicyError(f"rules/{name}.yaml", ROOT, "un fichier présent dans le dossier de politique") from None
 
     def digest_of(self, *names: str) -> str:
         """One sha256 over the named files ("departments", "rules/claims"), for a code_version."""
@@ -192,9 +190,7 @@ def _opened(ledger: CorrectiveActions | None, at: date | None) -> tuple[Correcti
     if at is None:
         return ledger.actions
     return tuple(
-        action
-        if action.closed_on is None or action.closed_on <= at
-        else action.model_copy(update={"closed_on": None})
+        action if action.closed_on is None or action.closed_on <= at else action.model_copy(update={"closed_on": None})
         for action in ledger.actions
         if action.opened_on <= at
     )

@@ -111,9 +111,7 @@ class Thresholds(DatedFile):
 
     grounding_floor: Unit
     counterfactual_cosine_floor: Unit
-    counterfactual_cosine_overrides: dict[str, Unit] = Field(
-        description="Plancher relevé par critère protégé"
-    )
+    counterfactual_cosine_overrides: dict[str, Unit] = Field(description="Plancher relevé par critère protégé")
     citation_compliance: Unit
     flagged_weight: Annotated[float, Field(ge=1, le=100)]
     retention_years: Annotated[int, Field(ge=1, le=100)]

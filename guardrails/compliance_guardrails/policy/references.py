@@ -61,9 +61,7 @@ class Classification(StrictModel):
         if decided and (self.decided_on is None or self.decided_by is None):
             raise ValueError("decided_on et decided_by dès que la classification est arrêtée")
         if not decided and (self.decided_on is not None or self.decided_by is not None):
-            raise ValueError(
-                "decided_on et decided_by à null tant que la classification est « non déterminée »"
-            )
+            raise ValueError("decided_on et decided_by à null tant que la classification est « non déterminée »")
         return self
 
 
@@ -187,9 +185,7 @@ class FrontMatter(DatedFile):
 
     alias: Id
     title: Label
-    refusal: Text | None = Field(
-        description="Phrase exacte que le texte doit contenir ; null s’il n’y en a pas"
-    )
+    refusal: Text | None = Field(description="Phrase exacte que le texte doit contenir ; null s’il n’y en a pas")
 
 
 class Prompt(StrictModel):

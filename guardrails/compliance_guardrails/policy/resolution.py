@@ -33,7 +33,7 @@ class ResolutionIndex:
     team_ids: dict[str, str]
     declared_names: dict[str, str]
 
-    def resolve(  # noqa: PLR0913, PLR0917 - one argument per source, in the order of trust
+    def resolve(
         self,
         stamp: object,
         key_alias: object,
@@ -76,9 +76,7 @@ def build_index(departments: tuple[Department, ...], file: str) -> ResolutionInd
                     )
                 owner = tables[source].setdefault(folded, department.id)
                 if owner != department.id:
-                    raise PolicyError(
-                        file, key, f"un nom que ne porte pas déjà {owner}, trouvé « {name[:40]} »"
-                    )
+                    raise PolicyError(file, key, f"un nom que ne porte pas déjà {owner}, trouvé « {name[:40]} »")
     return ResolutionIndex(ids=ids, **tables)
 
 

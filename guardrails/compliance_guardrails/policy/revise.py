@@ -30,9 +30,7 @@ def revise(directory: Path, name: str, effective_from: date) -> tuple[str, str]:
     path = files[full]
     version = read_version(path, full, full)
     if effective_from <= version.effective_from:
-        raise PolicyError(
-            full, "effective_from", f"une date postérieure au {version.effective_from.isoformat()}"
-        )
+        raise PolicyError(full, "effective_from", f"une date postérieure au {version.effective_from.isoformat()}")
     kept = f"history/{full.rsplit('.', 1)[0]}/{version.effective_from.isoformat()}{path.suffix}"
     target = directory / kept
     try:

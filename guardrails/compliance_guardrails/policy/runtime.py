@@ -27,9 +27,7 @@ class BiasScreenPolicy(StrictModel):
     @model_validator(mode="after")
     def _block_needs_buffer(self) -> Self:
         if self.action is Action.BLOCK and self.stream is not Stream.BUFFER:
-            raise ValueError(
-                "stream: buffer avec action: block (rien ne doit atteindre l’utilisateur avant l’examen)"
-            )
+            raise ValueError("stream: buffer avec action: block (rien ne doit atteindre l’utilisateur avant l’examen)")
         return self
 
 

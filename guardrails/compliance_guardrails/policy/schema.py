@@ -19,10 +19,7 @@ DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 def schemas() -> dict[str, dict[str, Any]]:
     """Name → JSON Schema, for every policy file and the head of a prompt."""
     models = {name.removesuffix(".yaml"): model for name, model in MODELS.items()} | {"prompt": FrontMatter}
-    return {
-        name: {"$schema": DIALECT, **models[name].model_json_schema(mode="validation")}
-        for name in sorted(models)
-    }
+    return {name: {"$schema": DIALECT, **models[name].model_json_schema(mode="validation")} for name in sorted(models)}
 
 
 def render(value: Any) -> str:

@@ -46,9 +46,7 @@ def parse_yaml(text: str, model: type[M], file: str) -> M:
         return validate(value, model, file, lines)
 
 
-def validate(
-    value: Any, model: type[M], file: str, lines: dict[tuple[str | int, ...], int] | None = None
-) -> M:
+def validate(value: Any, model: type[M], file: str, lines: dict[tuple[str | int, ...], int] | None = None) -> M:
     """Plain values as a `model`, judged as strict JSON so that lists fill tuples and words fill enums."""
     try:
         return model.model_validate_json(json.dumps(value), strict=True)

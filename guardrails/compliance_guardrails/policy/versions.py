@@ -22,9 +22,7 @@ from .paths import MAX_FILES
 from .yaml_reader import ROOT, decode, read_bytes
 
 # A scan of one line, not a parse: rule files are large and their own readers parse them once.
-_EFFECTIVE: Final = re.compile(
-    r"^effective_from:[ \t]*[\"']?([0-9]{4}-[0-9]{2}-[0-9]{2})[\"']?[ \t]*(?:#.*)?$", re.M
-)
+_EFFECTIVE: Final = re.compile(r"^effective_from:[ \t]*[\"']?([0-9]{4}-[0-9]{2}-[0-9]{2})[\"']?[ \t]*(?:#.*)?$", re.M)
 _FOLDERS: Final[Mapping[str, str]] = {"": ".yaml", "rules": ".yaml", "prompts": ".md"}
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".md"})
 

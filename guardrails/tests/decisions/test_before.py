@@ -131,9 +131,7 @@ def test_a_missing_score_passes_and_is_flagged(policy: Policy) -> None:
 
 
 def with_department(policy: Policy, **update: object) -> Policy:
-    changed = tuple(
-        d.model_copy(update=update) if d.id == "direction-sinistres" else d for d in policy.departments
-    )
+    changed = tuple(d.model_copy(update=update) if d.id == "direction-sinistres" else d for d in policy.departments)
     return replace(policy, departments=changed)
 
 

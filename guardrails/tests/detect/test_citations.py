@@ -15,6 +15,13 @@ from compliance_guardrails.detect.citations import check
         "D’après les conditions particulières, la franchise s'élève à 300 €.",
         "La franchise est de 150 € (cf. CG p. 4).",
         "La franchise est de 150 € [3].",
+        "La franchise est de 150 € [^1].",
+        "La franchise est de 150 € 【2】.",
+        "La franchise est de 150 € [doc 3].",
+        "Les Conditions générales prévoient une franchise de 150 €.",
+        "Aux termes de l'article 4 des conditions particulières, c'est 450 €.",
+        "Selon le Guide, la franchise est de 150 €.",
+        "Selon Solvabilité II, le quantile est de 99,5 %.",
         "La franchise est de 150 €. [1]",
         "La franchise est de 150 €. [1] Le reste suit.",
         "La franchise est de 150 €. (Source : notice Habitation, page 2)",
@@ -49,7 +56,7 @@ def test_cited(text: str) -> None:
     result = check(text)
     assert result.claims
     assert [claim.text for claim in result.claims if not claim.cited] == []
-    assert result.compliance == 1
+    assert (result.compliance, result.marker) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +67,7 @@ def test_cited(text: str) -> None:
         "Selon le document fourni, la franchise est de 150 €.",
         "Selon mes informations, la franchise est de 150 €.",
         "D'après M. Durand, la franchise est de 150 €.",
+        "Selon Groupama, la franchise est de 150 €.",
         "Selon votre conseiller Paul, la franchise est de 150 €.",
         "Selon le modèle Renault, la prime est de 600 €.",
         "Source : documents internes, 150 €.",
@@ -82,7 +90,7 @@ def test_cited(text: str) -> None:
         "Ressources et sourceurs : 150 €.",
         "Le contractuel touche 150 €.",
         "SELON VOTRE CONTRAT, LA FRANCHISE EST DE 150 €.",
-        "Selon la France, le plafond est de 150 €."[:0] + "Selon votre contrat, la France rembourse 150 €.",
+        "Selon votre contrat, la France rembourse 150 €.",
     ],
 )
 def test_not_cited(text: str) -> None:
@@ -123,6 +131,7 @@ def test_each_sentence_is_judged_for_itself() -> None:
         ("Votre contrat : 12 €.", 1),
         ("CONFORMÉMENT À L'USAGE : 12 €.", 1),
         ("Cf. plus bas : 12 €.", 1),
+        ("Les Conditions générales prévoient 12 €.", 1),
     ],
 )
 def test_marker_is_the_looser_rule(text: str, marker: int) -> None:

@@ -18,10 +18,42 @@ from hypothesis import strategies as st
 BUNDLED = Path(compliance_guardrails.policy.__file__).parent / "data"
 MEGA = 1_000_000
 PIECES = [
-    "12 500,00 €", "1,2 M€", "85 %", "article L. 113-8", "articles L113-8, L113-9 et", "1792 du Code civil", "clause n° 4",
-    "trente jours", "deux mille euros", "45 ans", "14 h", "couvert", "jusqu'à", "à hauteur de", "selon", "p. 12", "[1]", "\n- ", "| ",
-    "\n", ". ", " ", "(", ")", "«", "»", "\u0301", "\u200b", "**", "à 111-4", "€", "9", "-", "source : ", "Conditions générales",
-]  # fmt: skip
+    "12 500,00 €",
+    "1,2 M€",
+    "85 %",
+    "article L. 113-8",
+    "articles L113-8, L113-9 et",
+    "1792 du Code civil",
+    "clause n° 4",
+    "trente jours",
+    "deux mille euros",
+    "45 ans",
+    "14 h",
+    "couvert",
+    "jusqu'à",
+    "à hauteur de",
+    "selon",
+    "p. 12",
+    "[1]",
+    "\n- ",
+    "| ",
+    "\n",
+    ". ",
+    " ",
+    "(",
+    ")",
+    "«",
+    "»",
+    "\u0301",
+    "\u200b",
+    "**",
+    "à 111-4",
+    "€",
+    "9",
+    "-",
+    "source : ",
+    "Conditions générales",
+]
 
 
 @pytest.fixture

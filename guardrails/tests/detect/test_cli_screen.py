@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from typing import Any
 
 import pytest
 from compliance_guardrails.cli import main
@@ -16,7 +17,7 @@ def run(argv: list[str], data: bytes | str) -> int:
     return screen_main(argv, io.BytesIO(data.encode() if isinstance(data, str) else data))
 
 
-def objects(capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+def objects(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -25,10 +26,10 @@ def test_the_shape_is_exact(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--domain", "hr"], text) == 0
     (found,) = objects(capsys)
     assert list(found) == ["protected_attribute", "claims", "citation_compliance", "bias"]
-    (flag,) = found["protected_attribute"]  # type: ignore[misc]
+    (flag,) = found["protected_attribute"]
     assert set(flag) == {"rule", "attribute", "text", "start", "end"}
     assert text[flag["start"] : flag["end"]] == flag["text"]
-    (claim,) = found["claims"]  # type: ignore[misc]
+    (claim,) = found["claims"]
     assert claim == {
         "kind": "money",
         "text": "150 €",
@@ -56,13 +57,13 @@ def test_nothing_to_find(capsys: pytest.CaptureFixture[str]) -> None:
         "total": 0.0,
         "threshold": found["bias"]["threshold"],
         "acts": False,
-    }  # type: ignore[index]
+    }
 
 
 def test_a_text_keeps_its_line_ends(capsys: pytest.CaptureFixture[str]) -> None:
     text = "Bonjour,\r\nla franchise est de 150 €.\r\n"
     run([], text)
-    (claim,) = objects(capsys)[0]["claims"]  # type: ignore[misc]
+    (claim,) = objects(capsys)[0]["claims"]
     assert text[claim["start"] : claim["end"]] == "150 €"
 
 
@@ -84,7 +85,7 @@ def test_jsonl_goes_on_after_bad_lines(capsys: pytest.CaptureFixture[str]) -> No
     captured = capsys.readouterr()
     found = [json.loads(line) for line in captured.out.splitlines()]
     assert [item.get("id") for item in found] == ["a", 7, None]
-    assert [list(item)[0] for item in found] == ["id", "id", "protected_attribute"]
+    assert [next(iter(item)) for item in found] == ["id", "id", "protected_attribute"]
     errors = captured.err.splitlines()
     assert [line.split(" :")[0] for line in errors] == [f"ligne {n}" for n in (2, 3, 4, 5, 6, 8, 9)]
     assert all("attendu" in line for line in errors)
@@ -130,5 +131,5 @@ def test_explain_says_why(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_commands_are_registered(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"12 %")))
     assert main(["screen"]) == 0
-    assert objects(capsys)[0]["claims"][0]["kind"] == "percent"  # type: ignore[index]
+    assert objects(capsys)[0]["claims"][0]["kind"] == "percent"
     assert main(["screen", "--nope"]) == 2

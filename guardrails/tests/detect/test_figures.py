@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from decimal import Decimal
+from typing import Literal
 
 import pytest
 from compliance_guardrails.detect.figures import Figure, Kind, extract_figures, ground
@@ -60,6 +61,12 @@ def values(text: str, kind: Kind) -> list[object]:
         ("une part de 500-600 €", [500, 600]),
         ("**12 500 €**", [12500]),
         ("payés 300 € puis 200 €", [300, 200]),
+        ("la clause n° 4 et 500 €", [500]),
+        ("L113-8 et 500 €", [500]),
+        ("en 2024 et 500 €", [500]),
+        ("300 ou 400 €", [300, 400]),
+        ("5 M d'euros", [5_000_000]),
+        ("5 mds d’€", [5_000_000_000]),
         ("en 2024 500 € ont été versés", [500]),
         ("300 dollars", [300]),
         ("(150 €)", [150]),
@@ -67,7 +74,7 @@ def values(text: str, kind: Kind) -> list[object]:
     ],
 )
 def test_money_by_value(text: str, expected: list[object]) -> None:
-    assert sorted(values(text, Kind.MONEY), key=str) == sorted(map(Decimal, expected), key=str)  # type: ignore[arg-type]
+    assert sorted(values(text, Kind.MONEY), key=str) == sorted([Decimal(str(value)) for value in expected], key=str)
 
 
 @pytest.mark.parametrize(
@@ -189,6 +196,10 @@ def test_not_law_articles(text: str) -> None:
         ("CLAUSE IV", ["IV"]),
         ("la clause quatre", ["4"]),
         ("la clause d’exclusion n° 12", ["12"]),
+        ("la clause « vol » n° 4", ["4"]),
+        ("Clause Bris de glace, n° 8", ["8"]),
+        ("la clause C3", ["C3"]),
+        ("les clauses n° 3 à 7", ["3", "7"]),
         ("la clause 8 bis", ["8BIS"]),
         ("l'article 4.2 des conditions générales", ["4.2"]),
         ("l'article 12 de votre contrat", ["12"]),
@@ -242,6 +253,10 @@ def test_not_clauses(text: str) -> None:
         ("un délai de\u202f90\u202fjours", ("90", "jour"), "délai de\u202f90\u202fjours"),
         ("un delai de 90 jours", ("90", "jour"), "delai de 90 jours"),
         ("sous 30 j.", ("30", "jour"), "sous 30 j"),
+        ("15 j ouvrés", ("15", "jour ouvre"), "15 j ouvrés"),
+        ("au bout d’un an", ("12", "mois"), "au bout d’un an"),
+        ("quatorze jours calendaires révolus", ("14", "jour"), "quatorze jours calendaires"),
+        ("attendre un an", ("12", "mois"), "un an"),
     ],
 )
 def test_delays(text: str, expected: tuple[str, str], evidence: str) -> None:
@@ -272,6 +287,9 @@ def test_delays(text: str, expected: tuple[str, str], evidence: str) -> None:
         "Un jour, nous verrons",
         "un an plus jeune",
         "35 heures par semaine",
+        "2 jours/semaine",
+        "avant 18 h",
+        "puni de trois ans d'emprisonnement",
         "le 3 janvier 2025",
         "en 2024",
         "les deux anses",
@@ -301,6 +319,7 @@ def test_not_delays(text: str) -> None:
         ("ce bien est garanti pour 10 000 €", "garanti pour"),
         ("ce bien est couvert pour un montant libre", "couvert pour"),
         ("garantis jusqu'à concurrence de 3 000 €", "garantis jusqu'à concurrence de"),
+        ("Jusqu'à 3 000 €, les bijoux sont garantis.", "Jusqu'à 3 000 €, les bijoux sont garantis"),
     ],
 )
 def test_coverage(text: str, evidence: str) -> None:
@@ -328,11 +347,12 @@ def test_not_coverage(text: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC"])
-def test_spans_point_into_the_original(form: str) -> None:
-    text = unicodedata.normalize(
-        form,
-        "Un délai\u200b de trente jours : l’assuré\u200e règle 12\u202f500\xa0€ (article L.\xa0113-8), couvert jusqu’à 10\xa0%.",
+def test_spans_point_into_the_original(form: Literal["NFC", "NFD", "NFKC"]) -> None:
+    written = (
+        "Un délai\u200b de trente jours : l’assuré\u200e règle 12\u202f500\xa0€ "
+        "(article L.\xa0113-8), couvert jusqu’à 10\xa0%."
     )
+    text = unicodedata.normalize(form, written)
     found = extract_figures(text)
     assert [figure.kind for figure in found] == ["delay", "money", "law_article", "coverage", "percent"]
     for figure in found:

@@ -79,9 +79,7 @@ def test_messages_are_word_for_word() -> None:
 
 def test_claims_prompt_quotes_the_exact_refusal() -> None:
     prompt = load_policy().prompt_for("claims-assistant")
-    refusal = (
-        "Cette information ne figure pas dans mes documents. Merci de contacter votre référent sinistres."
-    )
+    refusal = "Cette information ne figure pas dans mes documents. Merci de contacter votre référent sinistres."
     assert prompt.refusal == refusal
     assert f"« {refusal} »" in prompt.body
 

@@ -45,9 +45,7 @@ def test_check_goes_on_after_an_error_and_names_each(
     assert out.endswith("3 erreurs\n")
 
 
-def test_check_sees_what_only_the_whole_shows(
-    folder: Path, edit: Edit, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_sees_what_only_the_whole_shows(folder: Path, edit: Edit, capsys: pytest.CaptureFixture[str]) -> None:
     edit("sampling.yaml", "direction-finance]", "direction-compta]")
     assert main(["policy", "check", str(folder)]) == 1
     assert "erreur  sampling.yaml: intraday.departments: attendu" in capsys.readouterr().out
@@ -130,9 +128,7 @@ def failing(_: list[str]) -> int:
     raise RuntimeError("texte confidentiel")
 
 
-def test_a_bug_shows_its_kind_and_no_text(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_bug_shows_its_kind_and_no_text(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(cli, "COMMANDS", (Command("x", "", "broken:failing"),))
     monkeypatch.setitem(sys.modules, "broken", sys.modules[failing.__module__])
     assert main(["x"]) == 2

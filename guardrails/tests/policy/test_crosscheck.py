@@ -178,9 +178,7 @@ SPOILED = [
 
 
 @pytest.mark.parametrize("case", SPOILED, ids=[f"{case[0]}-{case[2][:40]}" for case in SPOILED])
-def test_message_names_the_file_and_the_key(
-    folder: Path, edit: Edit, case: tuple[str, str, str, str, str]
-) -> None:
+def test_message_names_the_file_and_the_key(folder: Path, edit: Edit, case: tuple[str, str, str, str, str]) -> None:
     file, old, new, key, part = case
     edit(file, old, new)
     with pytest.raises(PolicyError) as caught:
@@ -198,9 +196,7 @@ def test_a_missing_file_is_named(folder: Path, name: str) -> None:
         load_policy(folder)
 
 
-@pytest.mark.parametrize(
-    "name", ["seuils.yaml", "thresholds.yml", "notes.md", "rules/x.md", "prompts/x.yaml"]
-)
+@pytest.mark.parametrize("name", ["seuils.yaml", "thresholds.yml", "notes.md", "rules/x.md", "prompts/x.yaml"])
 def test_a_file_that_has_no_business_there_is_named(folder: Path, name: str) -> None:
     (folder / name).parent.mkdir(exist_ok=True)
     (folder / name).write_text("effective_from: 2026-01-01\n", encoding="utf-8")
@@ -221,9 +217,7 @@ def test_readme_and_editor_leftovers_are_ignored(folder: Path) -> None:
     assert load_policy(folder).digest == before
 
 
-def test_corrective_actions_may_be_absent_when_the_report_does_not_name_them(
-    folder: Path, edit: Edit
-) -> None:
+def test_corrective_actions_may_be_absent_when_the_report_does_not_name_them(folder: Path, edit: Edit) -> None:
     (folder / "corrective_actions.yaml").unlink()
     with pytest.raises(PolicyError, match=r"^report\.yaml: corrective_actions: "):
         load_policy(folder)

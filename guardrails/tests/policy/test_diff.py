@@ -136,9 +136,7 @@ def test_a_new_line_with_the_value_makes_it_acceptable(folder: Path, edit: Edit)
     assert findings(before, folder) == [("reconnu", "thresholds.grounding_floor")]
 
 
-@pytest.mark.parametrize(
-    ("key", "to"), [("thresholds.grounding_floor", "0.31"), ("thresholds.min_n", "0.30")]
-)
+@pytest.mark.parametrize(("key", "to"), [("thresholds.grounding_floor", "0.31"), ("thresholds.min_n", "0.30")])
 def test_a_line_for_something_else_does_not(folder: Path, edit: Edit, key: str, to: str) -> None:
     before = read_folder(folder)
     edit("thresholds.yaml", "grounding_floor: 0.35", "grounding_floor: 0.30")
@@ -301,9 +299,7 @@ def test_command_against_a_revision(repository: Path, edit: Edit, capsys: pytest
     assert "effective_from: attendu une date postérieure" in out
 
 
-def test_command_says_when_it_cannot_decide(
-    repository: Path, edit: Edit, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_command_says_when_it_cannot_decide(repository: Path, edit: Edit, capsys: pytest.CaptureFixture[str]) -> None:
     for revision in ("inconnue", "--help", "-x", "", "HEAD:thresholds.yaml", "a b\nc"):
         assert main(["policy", "diff", f"--base={revision}", str(repository)]) == 2
         error = capsys.readouterr().err
@@ -314,9 +310,7 @@ def test_command_says_when_it_cannot_decide(
     assert capsys.readouterr().err.startswith("thresholds.yaml: min_n: attendu un nombre entier")
 
 
-def test_folder_unknown_at_the_base_has_nothing_to_compare(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_folder_unknown_at_the_base_has_nothing_to_compare(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder.parent / "autre").write_text("x", encoding="utf-8")
     _git(folder.parent, "init", "-q")
     _git(folder.parent, "add", "autre")

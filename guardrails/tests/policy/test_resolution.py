@@ -74,9 +74,7 @@ def test_positional_order_is_the_order_of_trust(policy: Policy) -> None:
         "direction-finance",
         "declared",
     )
-    assert (
-        policy.resolve_department("direction-it", "finance", "RH", "team-audit", [], "claims")[1] == "stamp"
-    )
+    assert policy.resolve_department("direction-it", "finance", "RH", "team-audit", [], "claims")[1] == "stamp"
 
 
 def test_tags_beyond_the_bound_are_not_read(policy: Policy) -> None:

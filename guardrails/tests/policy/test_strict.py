@@ -114,9 +114,7 @@ def test_good_file_is_read_exactly() -> None:
         ("effective_from: 2026-01-01", "---\n---\nx: 1", "(fichier)", "un seul document"),
     ],
 )
-def test_one_french_line_names_file_key_and_what_was_expected(
-    old: str, new: str, key: str, expected: str
-) -> None:
+def test_one_french_line_names_file_key_and_what_was_expected(old: str, new: str, key: str, expected: str) -> None:
     assert old in GOOD
     with pytest.raises(PolicyError) as caught:
         parse_yaml(GOOD.replace(old, new, 1), Sample, "f.yaml")
@@ -127,9 +125,7 @@ def test_one_french_line_names_file_key_and_what_was_expected(
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize(
-    "text", ["", "# rien\n", "- a\n", "mot\n", "3\n", "[" * 5_000, "{" * 100_000, "null"]
-)
+@pytest.mark.parametrize("text", ["", "# rien\n", "- a\n", "mot\n", "3\n", "[" * 5_000, "{" * 100_000, "null"])
 def test_what_is_no_mapping_is_refused_on_one_line(text: str) -> None:
     with pytest.raises(PolicyError, match=r"^f\.yaml: \(fichier\): attendu [^\n]+$"):
         parse_yaml(text, Sample, "f.yaml")
@@ -218,9 +214,7 @@ def test_any_text_gives_a_value_or_a_policy_error(text: str) -> None:
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers(-(10**17), 10**17) | st.text("abcéè0123:-", max_size=8),
-        lambda inner: (
-            st.lists(inner, max_size=4) | st.dictionaries(st.text("abcdé", min_size=1), inner, max_size=4)
-        ),
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("abcdé", min_size=1), inner, max_size=4),
     )
 )
 def test_json_is_read_back_as_it_is(value: object) -> None:

@@ -84,9 +84,7 @@ def test_history_needs_a_date_for_a_name(folder: Path) -> None:
 def test_history_may_not_be_newer_than_the_file(folder: Path) -> None:
     (folder / "history" / "thresholds").mkdir()
     shutil.copy(folder / "thresholds.yaml", folder / "history" / "thresholds" / "2026-01-01.yaml")
-    with pytest.raises(
-        PolicyError, match=r"effective_from: attendu une date antérieure à celle de thresholds\.yaml"
-    ):
+    with pytest.raises(PolicyError, match=r"effective_from: attendu une date antérieure à celle de thresholds\.yaml"):
         load_policy(folder)
 
 

@@ -1,0 +1,206 @@
+"""One chat call to an OpenAI-compatible server, and what became of it; who the model behind it is.
+
+httpx, not a vendor's client: one dependency less and half the CPU of a call. No retry here (judge_pool decides), no
+meaning (core.judge_reply reads). Errors never carry a server's text, a key or a trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import msgspec
+
+from compliance_pipelines.adapters.judge_config import JudgeConfigError, JudgeSettings, JudgeUnavailableError
+from compliance_pipelines.core.judge_prompt import Messages
+from compliance_pipelines.core.judge_reply import CUT, EMPTY, PROMPT_CUT
+
+MAX_BODY = 2_000_000
+MAX_RETRY_AFTER = 300.0
+# below one token for eight characters of French a server has cut the prompt (small default context windows do)
+_CHARS_PER_TOKEN = 8
+_CUT_FROM = 4_000
+_SUPPORTED_MISSING = frozenset({404, 405, 501})
+
+TIMEOUT = "timeout"
+UNREACHABLE = "unreachable"
+RATE_LIMITED = "rate_limited"
+SERVER_ERROR = "server_error"
+REFUSED = "request_refused"
+NOT_A_COMPLETION = "not_a_completion"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A reply's text, or why there is none. `retry` tells what may pass later; `retry_after` seconds asked for."""
+
+    content: str | None = None
+    reason: str | None = None
+    retry: bool = False
+    retry_after: float | None = None
+
+
+class _Message(msgspec.Struct):
+    content: str | None = None
+
+
+class _Choice(msgspec.Struct):
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int | None = None
+
+
+class _Completion(msgspec.Struct):
+    choices: list[_Choice]
+    usage: _Usage | None = None
+
+
+class ChatClient:
+    """Calls to one model. Use as an async context manager; `parameters` go into every request."""
+
+    def __init__(
+        self, settings: JudgeSettings, parameters: Mapping[str, Any], timeout: float, concurrency: int
+    ) -> None:
+        self._settings = settings
+        self._parameters = dict(parameters)
+        self._url = f"{settings.base_url}/chat/completions"
+        self._decoder = msgspec.json.Decoder(_Completion)
+        self._encoder = msgspec.json.Encoder()
+        limits = httpx.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
+        self._http = httpx.AsyncClient(headers=_headers(settings), timeout=timeout, limits=limits, trust_env=False)
+
+    async def __aenter__(self) -> ChatClient:
+        await self._http.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        await self._http.__aexit__(*error)
+
+    async def ask(
+        self, messages: Messages, schema: Mapping[str, object] | None, wall: Callable[[], datetime]
+    ) -> Answer:
+        """The answer to `messages`, as JSON under `schema` when one is given.
+
+        Raises JudgeConfigError for what no retry mends (key refused, model unknown).
+        """
+        body: dict[str, object] = {"model": self._settings.model, "messages": messages, **self._parameters}
+        if schema is not None:
+            asked = {"name": "reponse", "strict": True, "schema": schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": asked}
+        try:
+            async with self._http.stream("POST", self._url, content=self._encoder.encode(body)) as response:
+                raw = await _bounded(response)
+        except httpx.TimeoutException:
+            return Answer(reason=TIMEOUT, retry=True)
+        except (httpx.TransportError, httpx.DecodingError):
+            return Answer(reason=UNREACHABLE, retry=True)
+        if response.status_code != 200:
+            return _failed(response, self._settings, wall)
+        return self._read(raw, sum(len(m["content"]) for m in messages))
+
+    def _read(self, raw: bytes | None, sent: int) -> Answer:
+        try:
+            found = self._decoder.decode(raw) if raw is not None else None
+        except msgspec.MsgspecError:
+            found = None
+        if found is None:
+            return Answer(reason=NOT_A_COMPLETION, retry=True)
+        if len(found.choices) != 1:
+            return Answer(reason=EMPTY)
+        tokens = found.usage.prompt_tokens if found.usage else None
+        if tokens and sent > _CUT_FROM and tokens * _CHARS_PER_TOKEN < sent:
+            return Answer(reason=PROMPT_CUT)
+        choice = found.choices[0]
+        if choice.finish_reason == "length":
+            return Answer(reason=CUT)
+        return Answer(content=choice.message.content or "")
+
+
+def _failed(response: httpx.Response, settings: JudgeSettings, wall: Callable[[], datetime]) -> Answer:
+    status = response.status_code
+    if status in {401, 403}:
+        raise JudgeConfigError(f"JUDGE_API_KEY refusée par {_host(settings)} (HTTP {status})")
+    if status == 404:
+        raise JudgeConfigError(f"JUDGE_BASE_URL ou JUDGE_MODEL : {_host(settings)} ne connaît pas ce modèle (HTTP 404)")
+    if status == 429:
+        return Answer(reason=RATE_LIMITED, retry=True, retry_after=_retry_after(response, wall))
+    if status >= 500 or status in {408, 409, 425}:
+        return Answer(reason=SERVER_ERROR, retry=True, retry_after=_retry_after(response, wall))
+    return Answer(reason=REFUSED)
+
+
+def _retry_after(response: httpx.Response, wall: Callable[[], datetime]) -> float | None:
+    given = response.headers.get("Retry-After", "").strip()
+    if given.isascii() and given.isdigit():
+        return min(float(given[:6]), MAX_RETRY_AFTER)
+    try:
+        until = parsedate_to_datetime(given)
+    except (TypeError, ValueError):
+        return None
+    aware = until if until.tzinfo else until.replace(tzinfo=UTC)
+    return min(max(0.0, (aware - wall()).total_seconds()), MAX_RETRY_AFTER)
+
+
+async def _bounded(response: httpx.Response) -> bytes | None:
+    parts, size = [], 0
+    async for part in response.aiter_bytes():
+        size += len(part)
+        if size > MAX_BODY:
+            return None
+        parts.append(part)
+    return b"".join(parts)
+
+
+def model_digest(settings: JudgeSettings, timeout: float = 10.0) -> str | None:
+    """The model's digest where the server tells one (Ollama does), else None.
+
+    Raises JudgeConfigError when the server knows no such model or refuses the key, JudgeUnavailableError when it does
+    not answer.
+    """
+    with httpx.Client(headers=_headers(settings), timeout=timeout, trust_env=False) as http:
+        try:
+            listed = http.get(f"{settings.base_url}/models")
+            root = settings.base_url.removesuffix("/v1")
+            tags = http.get(f"{root}/api/tags") if listed.status_code == 200 else None
+        except httpx.HTTPError as failed:
+            raise JudgeUnavailableError(f"juge injoignable : {_host(settings)} ({type(failed).__name__})") from None
+    if listed.status_code in _SUPPORTED_MISSING:
+        return None
+    if listed.status_code != 200:
+        answer = _failed(listed, settings, lambda: datetime.min.replace(tzinfo=UTC))
+        raise JudgeUnavailableError(f"juge indisponible : {_host(settings)} ({answer.reason})")
+    names = [str(m["id"]) for m in _rows(listed, "data") if isinstance(m.get("id"), str)]
+    if names and settings.model not in names and f"{settings.model}:latest" not in names:
+        shown = ", ".join(sorted(names)[:8])
+        raise JudgeConfigError(f"JUDGE_MODEL={settings.model} : inconnu de {_host(settings)}, qui propose {shown}")
+    known = {m.get("name"): m.get("digest") for m in (_rows(tags, "models") if tags is not None else [])}
+    digest = known.get(settings.model) or known.get(f"{settings.model}:latest")
+    return digest[:80] if isinstance(digest, str) else None
+
+
+def _rows(response: httpx.Response, key: str) -> list[dict[str, Any]]:
+    if response.status_code != 200:
+        return []
+    try:
+        found = response.json()
+    except ValueError:
+        return []
+    rows = found.get(key) if isinstance(found, dict) else None
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def _headers(settings: JudgeSettings) -> dict[str, str]:
+    key = {"Authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}
+    return {"Content-Type": "application/json", "User-Agent": "compliance-pipelines", **key}
+
+
+def _host(settings: JudgeSettings) -> str:
+    return urlsplit(settings.base_url).netloc

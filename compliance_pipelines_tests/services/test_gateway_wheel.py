@@ -1,0 +1,106 @@
+"""The wheel alone: what it weighs, what it brings along, and a real proxy that starts from what it prints."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from compliance_pipelines_tests.services.litellm.client import read_events
+from compliance_pipelines_tests.services.litellm.gateway import ENVIRONMENT, ROOT, gateway
+from compliance_pipelines_tests.services.litellm.mock_model import ModelStub, say
+from compliance_pipelines_tests.services.servers import ServerError
+
+MAX_BYTES = 300_000
+BROUGHT = {"pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection", "pyyaml"}
+BROUGHT |= {"pyahocorasick", "compliance_guardrails", "pip", "setuptools"}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("wheel")
+    source = directory / "guardrails"
+    leftovers = shutil.ignore_patterns("build", "dist", "*.egg-info", "__pycache__", "tests")
+    shutil.copytree(ROOT / "guardrails", source, ignore=leftovers)
+    shutil.copy(ROOT / "pyproject.toml", directory)
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(directory), str(source)]
+    subprocess.run(command, check=True, capture_output=True, timeout=300)
+    (made,) = directory.glob("*.whl")
+    return made
+
+
+def test_the_wheel_is_small_and_whole(wheel: Path) -> None:
+    assert wheel.stat().st_size <= MAX_BYTES
+    names = zipfile.ZipFile(wheel).namelist()
+    for needed in ("litellm_hook.py", "policy/data/departments.yaml", "policy/data/prompts/claims.md", "py.typed"):
+        assert f"compliance_guardrails/{needed}" in names
+    assert "compliance_guardrails/policy/data/rules/citations.yaml" in names
+    assert not [name for name in names if "test" in name.lower() or "corpus" in name]
+
+
+def test_a_clean_environment_gets_nothing_else(wheel: Path, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "v")], check=True, timeout=120)
+    python = str(tmp_path / "v" / "bin" / "python")
+    quiet = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    install = [python, "-m", "pip", "install", "-q", str(wheel)]
+    subprocess.run(install, check=True, capture_output=True, timeout=300, env=quiet)
+    listed = subprocess.run(
+        [python, "-m", "pip", "list", "--format", "json"], check=True, capture_output=True, text=True, env=quiet
+    )
+    found = {package["name"].lower().replace("-", "_") for package in json.loads(listed.stdout)}
+    assert found <= BROUGHT
+    program = str(tmp_path / "v" / "bin" / "compliance-guardrails")
+    printed = subprocess.run([program, "litellm-config"], check=True, capture_output=True, text=True, cwd=tmp_path)
+    assert "compliance_guardrails.litellm_hook.hook" in printed.stdout
+    heavy = "import sys; import compliance_guardrails.runtime, compliance_guardrails.decisions; "
+    heavy += "print(sorted({'dagster', 'torch', 'pandas', 'litellm', 'numpy'} & set(sys.modules)))"
+    assert subprocess.run([python, "-c", heavy], check=True, capture_output=True, text=True).stdout.strip() == "[]"
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel beside the gateway's own packages, as in an image."""
+    target = tmp_path_factory.mktemp("image")
+    if not (ENVIRONMENT / "bin" / "pip").exists():
+        raise ServerError("no LiteLLM: make a venv .venv-litellm and install requirements/litellm.txt into it")
+    pip = [str(ENVIRONMENT / "bin" / "pip"), "install", "-q", "--no-deps", "--target", str(target), str(wheel)]
+    subprocess.run(pip, check=True, capture_output=True, timeout=120)
+    return target
+
+
+def test_a_real_proxy_starts_from_the_printed_configuration(installed: Path, tmp_path: Path) -> None:
+    with ModelStub() as model, gateway(tmp_path / "g", model.url, environment={"PYTHONPATH": str(installed)}) as proxy:
+        import httpx
+
+        assert "RetrievalGroundingHook loaded" in proxy.log_text()
+        assert "langfuse=off" in proxy.log_text()
+        headers = {"Authorization": "Bearer sk-test-sinistres"}
+        body = {"model": "claims-assistant", "messages": [{"role": "user", "content": "Quelle franchise ?"}]}
+        low = {**body, "metadata": {"retrieval_score": 0.2}}
+        url = f"{proxy.url}/v1/chat/completions"
+        model.answer = lambda _: say("Je ne sais pas.")
+        with httpx.Client(timeout=60) as http:
+            assert http.post(url, json=body, headers=headers).json()["choices"][0]["message"]["content"]
+            assert http.post(url, json=low, headers=headers).status_code == 400
+            streamed = http.post(url, json={**body, "stream": True}, headers=headers).text
+        assert "".join(e["choices"][0]["delta"].get("content", "") for e in read_events(streamed)) == "Je ne sais pas."
+        assert len(model.asked()) == 2
+        assert {request["model"] for request in model.asked()} == {"llama3.2:3b"}
+
+
+def test_a_wrong_policy_stops_the_start_with_one_line(installed: Path, tmp_path: Path) -> None:
+    policy = tmp_path / "policy"
+    shutil.copytree(installed / "compliance_guardrails" / "policy" / "data", policy)
+    file = policy / "thresholds.yaml"
+    environment = {"PYTHONPATH": str(installed), "COMPLIANCE_POLICY_DIR": str(policy)}
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("grounding_floor: 0.35", 'grounding_floor: "0,35"'), encoding="utf-8")
+    with pytest.raises(ServerError) as stopped, gateway(tmp_path / "g", "http://127.0.0.1:9", environment=environment):
+        pass
+    assert "thresholds.yaml: grounding_floor: attendu un nombre" in str(stopped.value)

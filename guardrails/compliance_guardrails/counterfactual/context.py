@@ -1,0 +1,58 @@
+"""The context documents of pairs: text, Markdown or PDF, read once, with French errors.
+
+A path is looked for from the working directory, then from the folder of the pairs file and its parents, so that
+"tests/bias/documents/x.pdf" works from anywhere in a checkout. pypdf is imported only when there is a PDF to read.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from compliance_guardrails.policy.errors import PolicyError
+
+MAX_BYTES = 20_000_000
+MAX_CHARS = 60_000
+MAX_PARENTS = 4
+
+
+def find_document(name: str, pairs_path: Path) -> Path | None:
+    """The file called `name`, or None."""
+    folders = [Path.cwd(), *list(pairs_path.resolve().parents)[: MAX_PARENTS + 1]]
+    return next((folder / name for folder in folders if (folder / name).is_file()), None)
+
+
+def read_document(name: str, pairs_path: Path, pair_id: str) -> str:
+    """The text of a context document, at most `MAX_CHARS`. Raises PolicyError in French."""
+    key = f"pairs[{pair_id}].context_doc"
+    path = find_document(name, pairs_path)
+    if path is None:
+        raise PolicyError(pairs_path.name, key, f"un fichier existant, « {name[:120]} » est introuvable")
+    if path.stat().st_size > MAX_BYTES:
+        raise PolicyError(pairs_path.name, key, f"un document d’au plus {MAX_BYTES // 1_000_000} Mo")
+    if path.suffix.lower() == ".pdf":
+        text = _pdf_text(path, pairs_path.name, key)
+    else:
+        try:
+            text = path.read_bytes().decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise PolicyError(pairs_path.name, key, "un document texte en UTF-8, Markdown ou PDF") from None
+    text = text.replace("\x00", "").strip()
+    if not text:
+        raise PolicyError(pairs_path.name, key, f"un document dont le texte se lit, « {path.name} » n’en a pas")
+    return text[:MAX_CHARS]
+
+
+def _pdf_text(path: Path, file: str, key: str) -> str:
+    try:
+        import pypdf
+    except ImportError:
+        raise PolicyError(file, key, "un texte, ou l’extra « gate » installé pour lire un PDF") from None
+    try:
+        reader = pypdf.PdfReader(path)
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise PolicyError(file, key, f"un PDF sans mot de passe, « {path.name} » est chiffré")
+        return "\n\n".join(page.extract_text() for page in reader.pages)
+    except PolicyError:
+        raise
+    except Exception:  # noqa: BLE001 - a damaged PDF raises anything; the expert needs one line
+        raise PolicyError(file, key, f"un PDF lisible, « {path.name} » ne l’est pas") from None
