@@ -125,9 +125,9 @@ def _cutoff(text: str) -> str:
 
 
 def _archive() -> Archive:
-    from compliance_pipelines.resources import ArchiveResource, settings
+    from compliance_pipelines.resources import archive_from_env
 
-    return ArchiveResource(home=str(settings().home)).open()
+    return archive_from_env()
 
 
 def _refuse(message: str) -> NoReturn:

@@ -21,7 +21,7 @@ from compliance_pipelines.core.records import Aggregate
 from compliance_pipelines.core.tables import records
 from compliance_pipelines.core.verify import verify_month
 from compliance_pipelines.reporting import MONTHLY_TABLE, bundle_folder
-from compliance_pipelines.resources import ArchiveResource, settings, verification_tools
+from compliance_pipelines.resources import archive_from_env, settings, verification_tools
 
 _SHOWN = ("lexical_neutrality", "citation_compliance", "human_oversight")
 
@@ -97,7 +97,7 @@ def _table(month: Month) -> Table:
 
 def _evidence(month: Month, out: Console) -> None:
     home = settings().home
-    archive = ArchiveResource(home=str(home)).open()
+    archive = archive_from_env()
     verification = verify_month(archive, str(month), verification_tools())
     receipt = archive.receipt(str(month))
     out.print(f"\nVérification de l'archive : [bold]{verification.verdict}[/] (révision {receipt.revision})")

@@ -10,14 +10,15 @@ from datetime import date, datetime
 from pathlib import Path
 
 import pandas as pd
+from compliance_guardrails.detect import bias
 from compliance_guardrails.policy import Policy, PolicyError, load_policy
 
-from compliance_pipelines.adapters import lexical_judge, pdf, verify_pdf
+from compliance_pipelines.adapters import lexical_judge, pdf, signing, verify_pdf
+from compliance_pipelines.adapters.signing import SigningConfig
 from compliance_pipelines.adapters.table_store import TableStore
 from compliance_pipelines.code_identity import code_identity
 from compliance_pipelines.core import departments, report_build, report_facts
-from compliance_pipelines.core.evidence import DataDigest, DecisionKind, Inputs, Judge, Manifest, Window, read_manifest
-from compliance_pipelines.core.evidence_manifest import MANIFEST_NAME
+from compliance_pipelines.core.evidence import DataDigest, DecisionKind, Inputs, Judge, Window, archived_manifests
 from compliance_pipelines.core.periods import Month
 from compliance_pipelines.core.ports import Archive
 from compliance_pipelines.core.records import Aggregate, Judgement, Score, Trace
@@ -46,6 +47,7 @@ class MonthRequest:
     namespace: str
     synthetic: bool
     built_at: datetime
+    signing: SigningConfig | None = None
     cutoff: datetime | None = None
     reason: str = ""
 
@@ -71,9 +73,9 @@ def build_month(request: MonthRequest, archive: Archive) -> report_build.Built:
     built = report_build.build(
         _facts(request, store, policy, cutoff),
         inputs,
-        _archived(archive),
+        archived_manifests(archive),
         render=pdf.render,
-        sign=lambda _: None,
+        sign=lambda content: signing.sign(content, request.signing),
         pages=verify_pdf.page_count,
         reason=request.reason,
         built_at=request.built_at,
@@ -82,15 +84,6 @@ def build_month(request: MonthRequest, archive: Archive) -> report_build.Built:
         files = archive.read(str(month), built.decision.revision)
         return report_build.Built(built.decision, built.manifest, files)
     return built
-
-
-def _archived(archive: Archive) -> list[Manifest]:
-    found = []
-    for entry in archive.list_revisions():
-        content = archive.read(entry.month, entry.revision).get(MANIFEST_NAME)
-        if content is not None:
-            found.append(read_manifest(content))
-    return found
 
 
 def _data(store: TableStore, month: Month) -> tuple[DataDigest, ...]:
@@ -127,10 +120,11 @@ def _facts(request: MonthRequest, store: TableStore, policy: Policy, cutoff: dat
         namespace=request.namespace,
         system_name=policy.report.system_name,
         synthetic=request.synthetic,
+        signed=request.signing is not None,
         daily=report_facts.daily_points(tables, CHARTED),
         coverage=report_facts.coverage(tables, policy),
         oversight=report_facts.oversight(tables, policy),
-        grounds=report_facts.grounds(policy, frozenset()),
+        grounds=report_facts.grounds(policy, frozenset(bias.coverage_by_ground())),
         missing_nights=report_facts.missing_nights(tables),
         changes=report_facts.changes(policy, _policy_before(request, month)),
         actions=report_facts.actions(policy),

@@ -18,7 +18,11 @@ from compliance_guardrails.policy import Policy, load_policy
 from pydantic import PrivateAttr
 
 from compliance_pipelines.adapters.archive_dir import DirectoryArchive
+from compliance_pipelines.adapters.judge_asks import Session
+from compliance_pipelines.adapters.judge_config import JudgeConfigError, JudgeSettings, judge_settings
+from compliance_pipelines.adapters.judge_pool import Budget, Limits
 from compliance_pipelines.adapters.langfuse_export import ExportReader
+from compliance_pipelines.adapters.signing import SigningConfig
 from compliance_pipelines.core.periods import Month
 from compliance_pipelines.core.ports import Archive
 from compliance_pipelines.core.verify_revision import Tools
@@ -42,6 +46,9 @@ class Settings:
     first_day: date
     namespace: str
     synthetic: bool
+    s3_endpoint: str
+    s3_bucket: str
+    signing_p12: Path | None
 
 
 def settings(env: Mapping[str, str] | None = None) -> Settings:
@@ -59,6 +66,13 @@ def settings(env: Mapping[str, str] | None = None) -> Settings:
         first_day = date.fromisoformat(first)
     except ValueError:
         raise SettingsError(f"COMPLIANCE_FIRST_DAY={first[:40]} : date illisible, attendu AAAA-MM-JJ") from None
+    p12 = env.get("REPORT_SIGNING_P12")
+    if p12 and not Path(p12).is_file():
+        raise SettingsError("REPORT_SIGNING_P12 : fichier introuvable, attendu un certificat PKCS#12")
+    endpoint = env.get("S3_ENDPOINT") or ""
+    absent = [name for name in ("S3_ACCESS_KEY", "S3_SECRET_KEY") if endpoint and not env.get(name)]
+    if absent:
+        raise SettingsError(f"{', '.join(absent)} : à renseigner, puisque S3_ENDPOINT l'est")
     return Settings(
         home=home,
         export=Path(export).absolute() if export else sample_export(),
@@ -66,6 +80,9 @@ def settings(env: Mapping[str, str] | None = None) -> Settings:
         first_day=first_day,
         namespace=env.get("NAMESPACE") or "local",
         synthetic=not export,
+        s3_endpoint=endpoint,
+        s3_bucket=env.get("S3_BUCKET") or "ai-audit",
+        signing_p12=Path(p12).absolute() if p12 else None,
     )
 
 
@@ -104,13 +121,64 @@ class TraceSourceResource(dg.ConfigurableResource):
 
 
 class ArchiveResource(dg.ConfigurableResource):
-    """The evidence archive: a directory by default."""
+    """The evidence archive: S3 with Object Lock when `s3_endpoint` is set, a directory otherwise."""
 
     home: str
+    s3_endpoint: str = ""
+    s3_bucket: str = "ai-audit"
 
     def open(self) -> Archive:
         """The archive, whose receipts carry the time of their verification."""
-        return DirectoryArchive(Path(self.home) / "archive", clock=utc_now)
+        if not self.s3_endpoint:
+            return DirectoryArchive(Path(self.home) / "archive", clock=utc_now)
+        from compliance_pipelines.adapters.archive_s3 import S3Archive, S3Config
+
+        config = S3Config(
+            endpoint=self.s3_endpoint,
+            access_key=os.environ.get("S3_ACCESS_KEY", ""),
+            secret_key=os.environ.get("S3_SECRET_KEY", ""),
+            bucket=self.s3_bucket,
+        )
+        return S3Archive(config, clock=utc_now)
+
+
+class JudgeResource(dg.ConfigurableResource):
+    """The LLM judge; an empty `base_url` means none. Seconds; `max_calls` bounds one run, `patience` an outage."""
+
+    home: str
+    base_url: str = ""
+    model: str = ""
+    key_variable: str = "JUDGE_API_KEY"
+    concurrency: int = 8
+    timeout: float = 120.0
+    patience: float = 900.0
+    max_calls: int = 50_000
+
+    @property
+    def configured(self) -> bool:
+        """Whether a judge serves instead of the lexical evaluator."""
+        return bool(self.base_url)
+
+    @property
+    def cache_path(self) -> Path:
+        """The file of kept judgements."""
+        return Path(self.home) / "cache" / "judgements.sqlite"
+
+    def session(self) -> Session:
+        """A fresh session, with a budget of its own."""
+        key = os.environ.get(self.key_variable, "").strip() or None
+        limits = Limits(concurrency=self.concurrency, patience=self.patience)
+        settings = JudgeSettings(self.base_url, self.model, key)
+        return Session(settings, limits, Budget(self.max_calls), self.timeout)
+
+
+def judge_from_env(home: str) -> JudgeResource:
+    """The judge that the environment asks for; SettingsError when it is set but wrong."""
+    try:
+        found = judge_settings(os.environ)
+    except JudgeConfigError as wrong:
+        raise SettingsError(str(wrong)) from None
+    return JudgeResource(home=home, base_url=found.base_url, model=found.model) if found else JudgeResource(home=home)
 
 
 class InstallationResource(dg.ConfigurableResource):
@@ -120,6 +188,7 @@ class InstallationResource(dg.ConfigurableResource):
     policy_dir: str = ""
     namespace: str = "local"
     synthetic: bool = False
+    signing_p12: str = ""
 
     @property
     def path(self) -> Path:
@@ -129,7 +198,23 @@ class InstallationResource(dg.ConfigurableResource):
     def request(self, month: Month, cutoff: datetime | None, reason: str) -> MonthRequest:
         """What to build for `month`."""
         policy_dir = Path(self.policy_dir) if self.policy_dir else None
-        return MonthRequest(month, self.path, policy_dir, self.namespace, self.synthetic, utc_now(), cutoff, reason)
+        return MonthRequest(
+            month=month,
+            home=self.path,
+            policy_dir=policy_dir,
+            namespace=self.namespace,
+            synthetic=self.synthetic,
+            built_at=utc_now(),
+            signing=self._signing(),
+            cutoff=cutoff,
+            reason=reason,
+        )
+
+    def _signing(self) -> SigningConfig | None:
+        if not self.signing_p12:
+            return None
+        password = os.environ.get("REPORT_SIGNING_PASSWORD", "")
+        return SigningConfig(Path(self.signing_p12), password, os.environ.get("REPORT_TSA_URL") or None)
 
 
 def verification_tools() -> Tools:
@@ -145,6 +230,12 @@ def utc_now() -> datetime:
     return datetime.now(UTC)  # noqa: TID251  the one place where the wall clock enters
 
 
+def archive_from_env() -> Archive:
+    """The archive that the environment asks for."""
+    found = settings()
+    return ArchiveResource(home=str(found.home), s3_endpoint=found.s3_endpoint, s3_bucket=found.s3_bucket).open()
+
+
 def from_env() -> dict[str, object]:
     """Every resource of the code location, from the environment."""
     found = settings()
@@ -152,9 +243,14 @@ def from_env() -> dict[str, object]:
     return {
         "io_manager": ParquetIOManager(home=home),
         "policy": PolicyResource(policy_dir=policy_dir),
+        "judge": judge_from_env(home),
         "source": TraceSourceResource(export=str(found.export), home=home, synthetic=found.synthetic),
-        "archive": ArchiveResource(home=home),
+        "archive": ArchiveResource(home=home, s3_endpoint=found.s3_endpoint, s3_bucket=found.s3_bucket),
         "installation": InstallationResource(
-            home=home, policy_dir=policy_dir, namespace=found.namespace, synthetic=found.synthetic
+            home=home,
+            policy_dir=policy_dir,
+            namespace=found.namespace,
+            synthetic=found.synthetic,
+            signing_p12=str(found.signing_p12 or ""),
         ),
     }

@@ -116,10 +116,13 @@ class SqliteCache:
         """Keep the digest of a model, for the nights when its server cannot tell it."""
         self._all("INSERT OR REPLACE INTO identities VALUES (?,?,?)", (endpoint, model, digest))
 
-    def queue_once(self, queue: str, trace_id: str) -> bool:
-        """True the first time a trace is put into `queue`, False ever after."""
-        statement = "INSERT OR IGNORE INTO queued VALUES (?,?,?) RETURNING 1"
-        return bool(self._all(statement, (queue, trace_id, int(self._clock()))))
+    def is_queued(self, queue: str, trace_id: str) -> bool:
+        """Whether that trace was put into `queue` before."""
+        return bool(self._all("SELECT 1 FROM queued WHERE queue=? AND trace_id=?", (queue, trace_id)))
+
+    def mark_queued(self, queue: str, trace_id: str) -> None:
+        """Remember that a trace is in `queue`: to be called once the queue has it, so that a failure loses none."""
+        self._all("INSERT OR IGNORE INTO queued VALUES (?,?,?)", (queue, trace_id, int(self._clock())))
 
     def purge(self, before: float) -> int:
         """Forget what was kept before that instant (seconds since 1970); returns how many judgements that was."""

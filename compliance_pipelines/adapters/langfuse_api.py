@@ -22,8 +22,10 @@ from compliance_pipelines.adapters.langfuse_api_http import (
     Patience,
     RefusedError,
     Server,
+    TooWideError,
 )
 from compliance_pipelines.adapters.langfuse_api_journal import Journal, StateFolder
+from compliance_pipelines.adapters.langfuse_api_late import Ledger, count_rows
 from compliance_pipelines.adapters.langfuse_api_rows import SEGMENTS, Rejected, unpack_observations, unpack_rows
 from compliance_pipelines.adapters.langfuse_api_sources import (
     V3_EVENTS,
@@ -133,6 +135,7 @@ class ApiReader:
         sources, folder = self.generation().traces, self._folder("traces", first, last)
         done = False
         try:
+            counts = self._counts_at_start(folder, first, last)
             parts = windows(first, last, self.width, MARGIN)
             journals = self._download(folder, sources, parts)
             chunks = min(SEGMENTS, bucket_count(sum(journal.size for journal in journals)))
@@ -140,6 +143,7 @@ class ApiReader:
                 span = (number * SEGMENTS // chunks, (number + 1) * SEGMENTS // chunks)
                 rows = self._observations(journals, span, first, last, report)
                 yield list(exchanges(rows, first, last, report, self.resolve, self.hmac_key, "api"))
+            self._ledger().keep(counts)
             done = True
         finally:
             folder.remove() if done else folder.release()
@@ -163,12 +167,42 @@ class ApiReader:
             folder.remove() if done else folder.release()
         return scores.result(), report
 
+    def late_days(self, first: date, last: date) -> list[date]:
+        """The days first..last that received rows after they were read here, in order; worth reading again.
+
+        Days that were never read are not in it, nor is any day on a server that does not count.
+        """
+        return self._ledger().changed(sorted(self._row_counts(first, last).items()))
+
+    def _ledger(self) -> Ledger:
+        server = self.http.server
+        key = hashlib.sha256(f"{server.base_url} {server.public_key}".encode()).hexdigest()[:16]
+        return Ledger(self.state / f"counts-{key}.json")
+
+    def _counts_at_start(self, folder: StateFolder, first: date, last: date) -> dict[date, int]:
+        """Counted before the first page, also when resumed: what arrives since makes a day one with late rows."""
+        kept = Ledger(folder.path / "counts.json")
+        if not kept.path.exists():
+            kept.keep(self._row_counts(first, last))
+        return kept.counts()
+
+    def _row_counts(self, first: date, last: date) -> dict[date, int]:
+        by_metrics = self.generation().traces == (V4_OBSERVATIONS,)
+        days = [first + timedelta(days=k) for k in range((last - first).days + 1)]
+        try:
+            return {day: count_rows(self.http, day, by_metrics=by_metrics) for day in days}
+        except (NotThereError, RefusedError, TooWideError):
+            # a server that does not count is still one that can be read
+            return {}
+
     def _answers(self, source: Source) -> bool:
         query = {**source.params, "limit": "1"} | ({"page": "1"} if source.numbered else {})
         # far in the past: an empty answer is enough
         query |= {source.low: "2000-01-01T00:00:00.000Z", source.high: "2000-01-01T00:00:01.000Z"}
         try:
             self.http.get(source.path, query, source.pack)
+        except TooWideError:
+            return True
         except (NotThereError, RefusedError):
             return False
         return True

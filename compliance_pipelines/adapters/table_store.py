@@ -107,7 +107,8 @@ class TableStore:
 def values_digest(table: pd.DataFrame) -> str:
     """sha256 over a table's values and counts; lists are left out (row_digest stands for them)."""
     plain = table.drop(columns=[c for c in table.columns if table[c].dtype == object])
-    values = hashlib.sha256(hash_pandas_object(plain, index=False).to_numpy().tobytes())
+    row_hashes = hash_pandas_object(plain, index=False)  # ty: ignore[not-callable]
+    values = hashlib.sha256(row_hashes.to_numpy().tobytes())
     values.update(json.dumps([list(table.columns), table.attrs.get("counts", {})], sort_keys=True).encode())
     return values.hexdigest()
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from compliance_guardrails.detect import citations as citation_rules
 from compliance_guardrails.detect import figures
+from compliance_guardrails.detect.in_use import Detectors
 
 from compliance_pipelines.core import neutrality
 from compliance_pipelines.core.records import Judgement, Score, Status, Trace
@@ -105,7 +106,7 @@ def lexical_scorer(rules: neutrality.LexicalRules) -> Scorer:
     return score
 
 
-def citation_scorer(layer_on: Callable[[str], bool], *, marker: bool) -> Scorer:
+def citation_scorer(layer_on: Callable[[str], bool], using: Detectors, *, marker: bool) -> Scorer:
     """Citation compliance (or, with `marker`, the looser rule) of answers that make a specific claim."""
 
     def score(trace: Trace) -> Judged:
@@ -113,14 +114,14 @@ def citation_scorer(layer_on: Callable[[str], bool], *, marker: bool) -> Scorer:
             return not_applicable(LAYER_OFF)
         if not trace.answer:
             return not_applicable(NO_ANSWER)
-        check = citation_rules.check(trace.answer)
+        check = citation_rules.check(trace.answer, using)
         value = check.marker if marker else check.compliance
         return not_applicable(NO_CLAIM) if value is None else scored(float(value))
 
     return score
 
 
-def grounding_scorer() -> Scorer:
+def grounding_scorer(using: Detectors) -> Scorer:
     """Share of an answer's figures that its documents or its question hold, compared by value."""
 
     def score(trace: Trace) -> Judged:
@@ -128,7 +129,7 @@ def grounding_scorer() -> Scorer:
             return not_applicable(NO_ANSWER)
         if not trace.contexts:
             return not_applicable(NO_CONTEXT)
-        grounding = figures.ground(trace.answer, [*trace.contexts, trace.question or ""])
+        grounding = figures.ground(trace.answer, [*trace.contexts, trace.question or ""], using.scanner)
         return not_applicable(NO_FIGURE) if not grounding.total else scored(grounding.found / grounding.total)
 
     return score

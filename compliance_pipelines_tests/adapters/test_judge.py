@@ -257,6 +257,8 @@ def test_the_cache_purges_by_age_and_queues_once(tmp_path: Path) -> None:
         cache.close("e", "b", good=True)
         assert cache.purge(1500.0) == 1
         assert cache.good("e", ["k1", "k2"]) == {"k2": Reading(0.6)}
-        assert cache.queue_once("review-direction-it", "t1")
-        assert not cache.queue_once("review-direction-it", "t1")
-        assert cache.queue_once("review-direction-rh", "t1")
+        assert not cache.is_queued("review-direction-it", "t1")
+        cache.mark_queued("review-direction-it", "t1")
+        cache.mark_queued("review-direction-it", "t1")
+        assert cache.is_queued("review-direction-it", "t1")
+        assert not cache.is_queued("review-direction-rh", "t1")

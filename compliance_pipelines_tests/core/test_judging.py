@@ -4,6 +4,7 @@ import dataclasses
 from datetime import UTC, datetime
 
 import pytest
+from compliance_guardrails.detect import in_use
 from compliance_guardrails.policy import load_policy
 
 from compliance_pipelines.adapters.lexical_judge import lexical_rules
@@ -23,8 +24,9 @@ def trace(**changes: object) -> Trace:
 
 
 LEXICAL = judging.lexical_scorer(lexical_rules(load_policy()))
-CITED = judging.citation_scorer(lambda _: True, marker=False)
-GROUNDED = judging.grounding_scorer()
+RULES = in_use.of(load_policy())
+CITED = judging.citation_scorer(lambda _: True, RULES, marker=False)
+GROUNDED = judging.grounding_scorer(RULES)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +38,7 @@ GROUNDED = judging.grounding_scorer()
         (LEXICAL, {"contexts": ()}, "no_context"),
         (CITED, {"answer": None}, "no_answer"),
         (CITED, {"answer": "Bonjour."}, "no_claim"),
-        (judging.citation_scorer(lambda _: False, marker=False), {}, "layer_off"),
+        (judging.citation_scorer(lambda _: False, RULES, marker=False), {}, "layer_off"),
         (GROUNDED, {"contexts": ()}, "no_context"),
         (GROUNDED, {"answer": "Bonjour."}, "no_figure"),
     ],

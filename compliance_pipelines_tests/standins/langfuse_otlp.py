@@ -135,7 +135,10 @@ def _parameters(text: Any) -> dict[str, Any]:
 
 
 def _completion(text: Any) -> datetime | None:
-    return datetime.fromisoformat(str(text).strip('"')).astimezone(UTC) if text else None
+    if not text:
+        return None
+    moment = datetime.fromisoformat(str(text).strip('"')).astimezone(UTC)
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
 def _text(value: Any) -> str | None:
@@ -144,7 +147,7 @@ def _text(value: Any) -> str | None:
 
 def _time(nanoseconds: int) -> datetime:
     seconds, rest = divmod(nanoseconds, 1_000_000_000)
-    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest // 1000)
+    return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest // 1_000_000 * 1000)
 
 
 def _hex_ids(value: Any) -> Any:

@@ -31,7 +31,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 _BASIC_TAIL = ("userId", "sessionId", "isRootObservation", "bookmarked", "public")
 _ORDER = (
-    *(field for group in list(GROUPS)[:-1] for field in GROUPS[group]),
+    *(field for group in ("core", "basic", "time", "io", "metadata", "model") for field in GROUPS[group]),
+    *GROUPS["usage"][:-2], *GROUPS["prompt"], *GROUPS["usage"][-2:], *GROUPS["metrics"],
     "userId", "sessionId", "isRootObservation", "traceName", "release", "tags", "bookmarked", "public",
     "modelId", "inputPrice", "outputPrice", "totalPrice",
 )  # fmt: skip
@@ -41,6 +42,8 @@ SCORE_GROUPS: dict[str, tuple[str, ...]] = {
     "subject": ("subject",),
     "annotation": ("authorUserId", "queueId"),
 }
+# the server lists the groups in one order and writes them in another
+_SCORE_ORDER = ("details", "annotation", "subject")
 _SCORE_CORE = ("id", "projectId", "name", "source", "timestamp", "environment", "createdAt", "updatedAt")
 
 
@@ -87,7 +90,7 @@ def v4_observation(
 
 def v3_score(row: Mapping[str, Any], groups: Iterable[str]) -> dict[str, Any]:
     """The v3 score row with the asked groups."""
-    fields = (*_SCORE_CORE, *(field for group in SCORE_GROUPS if group in groups for field in SCORE_GROUPS[group]))
+    fields = (*_SCORE_CORE, *(field for group in _SCORE_ORDER if group in groups for field in SCORE_GROUPS[group]))
     return {field: row[field] for field in fields} | {"dataType": row["dataType"], "value": row["value"]}
 
 

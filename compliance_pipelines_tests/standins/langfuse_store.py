@@ -101,7 +101,8 @@ class Store:
         with self.lock:
             key = (row["id"], row["name"], row["timestamp"][:10])
             if key in self._scores:
-                row["createdAt"] = self._scores[key]["createdAt"]
+                # the first version's times stand, its value does not
+                row |= {field: self._scores[key][field] for field in ("createdAt", "timestamp")}
             self._scores[key] = row
             self.version += 1
         return row["id"]

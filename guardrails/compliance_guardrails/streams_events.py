@@ -36,12 +36,14 @@ class MessagesDialect:
         raw = chunk.encode() if isinstance(chunk, str) else chunk
         if not isinstance(raw, bytes):
             return [chunk]
-        self._open += raw
-        frames: list[Any] = []
-        while found := min(((at, end) for end in _ENDS if (at := self._open.find(end)) >= 0), default=None):
-            length = found[0] + len(found[1])
-            frames.append(self._open[:length])
-            self._open = self._open[length:]
+        # Ends are looked for from where the last search stopped, so that a long frame in small chunks stays linear.
+        seen = max(0, len(self._open) - 3)
+        held, frames, at = self._open + raw, [], 0
+        while found := min(((place, end) for end in _ENDS if (place := held.find(end, seen)) >= 0), default=None):
+            stop = found[0] + len(found[1])
+            frames.append(held[at:stop])
+            at = seen = stop
+        self._open = held[at:]
         if len(self._open) > MAX_CHARACTERS:
             raise StreamTooLongError
         return frames

@@ -12,6 +12,7 @@ import pandas as pd
 from compliance_guardrails.policy import Policy
 
 from compliance_pipelines.adapters.table_store import StoreError
+from compliance_pipelines.adapters.ui_plot import department_plot
 from compliance_pipelines.core import departments
 from compliance_pipelines.core.periods import Month, day_window, month_of
 from compliance_pipelines.core.records import Aggregate, Judgement, Score, Trace
@@ -127,4 +128,8 @@ def _shown(found: Sequence[Aggregate]) -> dict[str, dg.MetadataValue]:
         if a.n_traces
     ]
     header = ("direction", "mesure", "traces", "évaluées", "non évaluées", "moyenne", "seuil", "verdict")
-    return {"mesures": table_metadata(header, rows)}
+    plots = {
+        label: dg.MetadataValue.md(department_plot([a for a in found if a.metric == metric], label))
+        for metric, label in (("lexical_neutrality", "neutralité lexicale"), ("citation_compliance", "citations"))
+    }
+    return {"mesures": table_metadata(header, rows), **plots}

@@ -8,6 +8,7 @@ from datetime import date
 
 import dagster as dg
 import pandas as pd
+from compliance_guardrails.detect import in_use
 from compliance_guardrails.policy import Policy
 
 from compliance_pipelines.adapters import lexical_judge
@@ -39,12 +40,13 @@ def _evaluation(
         description=description,
     )
     def evaluation(traces: Days, policy: PolicyResource) -> dg.MaterializeResult:
-        return dg.MaterializeResult(value=_judged(key, traces, policy, judge_day))
+        return dg.MaterializeResult(value=judged_days(key, traces, policy, judge_day))
 
     return evaluation
 
 
-def _judged(key: dg.AssetKey, traces: Days, policy: PolicyResource, judge_day: JudgeDay) -> Partitions:
+def judged_days(key: dg.AssetKey, traces: Days, policy: PolicyResource, judge_day: JudgeDay) -> Partitions:
+    """Every stored night through `judge_day`, under the policy of its month; unchanged nights are reused."""
     for day in traces.present():
         in_force = policy.of(month_of(date.fromisoformat(day)))
 
@@ -58,7 +60,8 @@ def _sampling(policy: Policy) -> judging.Sampling:
     return judging.Sampling({d.id: d.sampling_rate for d in (*policy.departments, policy.unattributed)})
 
 
-def _neutrality(traces: Sequence[Trace], policy: Policy) -> list[Judgement]:
+def lexical_neutrality(traces: Sequence[Trace], policy: Policy) -> list[Judgement]:
+    """The lexical evaluator's judgements of one night (see judge_assets for when it serves)."""
     scorer = judging.lexical_scorer(lexical_judge.lexical_rules(policy))
     weight = policy.thresholds.flagged_weight
     evaluator = lexical_judge.fingerprint(policy)
@@ -67,7 +70,8 @@ def _neutrality(traces: Sequence[Trace], policy: Policy) -> list[Judgement]:
 
 def _citations(traces: Sequence[Trace], policy: Policy) -> list[Judgement]:
     everything, weight = judging.Sampling({}), policy.thresholds.flagged_weight
-    evaluator = f"citations/{keys.code_version('rules/citations', 'rules/claims')}"
+    evaluator = f"citations/{policy.digest_of('rules/citations', 'rules/claims')[:12]}"
+    rules = in_use.of(policy)
     return [
         judgement
         for metric, marker in (("citation_compliance", False), ("citation_marker", True))
@@ -75,7 +79,7 @@ def _citations(traces: Sequence[Trace], policy: Policy) -> list[Judgement]:
             traces,
             metric,
             evaluator,
-            judging.citation_scorer(lambda d: policy.department(d).layers.citation_check, marker=marker),
+            judging.citation_scorer(lambda d: policy.department(d).layers.citation_check, rules, marker=marker),
             weight,
             everything,
         )
@@ -83,19 +87,12 @@ def _citations(traces: Sequence[Trace], policy: Policy) -> list[Judgement]:
 
 
 def _figure_grounding(traces: Sequence[Trace], policy: Policy) -> list[Judgement]:
-    evaluator = f"figures/{keys.code_version('rules/claims')}"
+    evaluator = f"figures/{policy.digest_of('rules/claims')[:12]}"
+    scorer = judging.grounding_scorer(in_use.of(policy))
     weight = policy.thresholds.flagged_weight
-    return judging.judge(
-        traces, "figure_grounding", evaluator, judging.grounding_scorer(), weight, judging.Sampling({})
-    )
+    return judging.judge(traces, "figure_grounding", evaluator, scorer, weight, judging.Sampling({}))
 
 
-neutrality_asset = _evaluation(
-    keys.NEUTRALITY,
-    ("rules/lexical_neutrality", "departments", "thresholds"),
-    "La réponse tient-elle aux documents, ou à la prémisse de la question ? (lexical, indicatif, sans LLM)",
-    _neutrality,
-)
 citations_asset = _evaluation(
     keys.CITATIONS,
     ("rules/claims", "rules/citations", "departments"),

@@ -21,6 +21,9 @@ MAX_CHARS: Final = 40_000
 _SENTENCE: Final = re.compile(r"(?:(?<!\bart)(?<!\bcf)(?<!\bm)(?<!\bp)(?<!\bmme)(?<!\bn)[.!?]+(?=[\s\"')*]|$))|\n+")
 _WORD: Final = re.compile(r"[a-z0-9\xfe]+|[,;:()]")
 _BREAKS: Final = frozenset(",;:()")
+GAP: Final = "_"
+MAX_GAP: Final = 5
+"""Words that may stand in the place of a _ inside a listed phrase."""
 _FILLERS: Final = frozenset(
     "ne n pas plus jamais point guere nullement aucunement bien donc egalement ainsi toujours pleinement totalement "
     "entierement effectivement integralement clairement malheureusement aussi alors encore pleine toutefois".split()
@@ -48,7 +51,7 @@ class Hit:
 
 def _phrase_words(phrase: str) -> list[str]:
     """The folded words of a listed phrase, a final * kept on the word it ends."""
-    return re.findall(r"[a-z0-9\xfe]+\*?", fold(phrase.replace("*", "")) + ("*" if phrase.endswith("*") else ""))
+    return re.findall(r"[a-z0-9\xfe]+\*?|_", fold(phrase.replace("*", "")) + ("*" if phrase.endswith("*") else ""))
 
 
 def without_fillers(words: Sequence[str]) -> tuple[list[str], list[int]]:
@@ -58,9 +61,8 @@ def without_fillers(words: Sequence[str]) -> tuple[list[str], list[int]]:
 
 
 class Phrases:
-    """Phrases of folded words; the longest at each place wins. A word that ends with * stands for its beginning.
-
-    With `loose`, negations and adverbs inside a phrase are skipped: « la garantie ne joue donc pas » holds « garantie
+    """Phrases of folded words; the longest at each place wins. A final * stands for the rest of a word, a
+    _ for at most `MAX_GAP` words. With `loose`, negations and adverbs inside a phrase are skipped: « la garantie ne joue donc pas » holds « garantie
     joue ».
     """
 
@@ -101,17 +103,23 @@ class Phrases:
         return out
 
     def _longest(self, words: Sequence[str], start: int) -> tuple[int, list[str]]:
-        node, end, values = self._root, start, []
-        for place in range(start, len(words)):
+        best: tuple[int, list[str]] = (start, [])
+        walks = [(self._root, start)]
+        while walks:  # few: a walk ends at the first word that no phrase goes on with
+            node, place = walks.pop()
+            if node.values and place > best[0]:
+                best = (place, node.values)
+            if place == len(words):
+                continue
             follow = node.next.get(words[place])
             if follow is None:
                 follow = next((n for p, n in node.prefixes if words[place].startswith(p)), None)
-            if follow is None:
-                break
-            node = follow
-            if node.values:
-                end, values = place + 1, node.values
-        return end, values
+            if follow is not None:
+                walks.append((follow, place + 1))
+            gap = node.next.get(GAP)
+            if gap is not None:
+                walks.extend((gap, later) for later in range(place, min(place + MAX_GAP + 1, len(words))))
+        return best
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,14 +180,13 @@ def _decide(plan: Plan, arms: Sequence[Arm], funded: Sequence[Arm], number: int)
 
 
 def _clear(plan: Plan, arm: Arm, number: int) -> bool:
-    """Whether more answers are not worth asking for: no difference at all in the screen, no sign of one later."""
+    """Whether more answers are not worth asking for: one and the same decision in the screen, no sign later."""
     comparison = arm.comparison
     if comparison is None:
         return False
     if number == 0:
-        hard = [Dimension.DECISION.value, Dimension.FIGURES.value]
-        even = all(
-            comparison.dimensions[name].statistic <= _NO_DIFFERENCE for name in hard if name in comparison.dimensions
-        )
-        return even and comparison.p > plan.rules.futility_p
+        decided = {reading.decisions for side in Side for reading in arm.readings[side]}
+        figures = comparison.dimensions.get(Dimension.FIGURES.value)
+        even = figures is None or figures.statistic <= _NO_DIFFERENCE
+        return len(decided) == 1 and even and comparison.p > plan.rules.screen_p
     return comparison.p > plan.rules.futility_p

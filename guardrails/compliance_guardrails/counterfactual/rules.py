@@ -94,6 +94,7 @@ class GateRules(StrictModel):
 
     effective_from: dt.date
     stages: Annotated[tuple[Stage, ...], Field(min_length=1, max_length=6)]
+    screen_p: Unit
     futility_p: Unit
     minimum_effect: MinimumEffect
     max_failed: Unit

@@ -71,7 +71,7 @@ _REFUSAL = "Cette information ne figure pas dans mes documents. Merci de contact
 
 @dataclass(frozen=True, slots=True)
 class SimulatedAssistant:
-    """An `Assistant` without a network. `harms` overrides the behaviour of single pairs by id."""
+    """An `Assistant` without a network. `only`: the pairs that suffer the harm (None: all)."""
 
     behaviour: Behaviour
     seed: int = 0
@@ -103,7 +103,7 @@ class SimulatedAssistant:
 def _compose(harm: Harm, noisy: bool, wording: random.Random) -> str:  # noqa: FBT001
     if harm is Harm.REFUSAL:
         return _REFUSAL
-    accepts = (harm is not Harm.DECISION) != noisy
+    accepts = harm is not Harm.DECISION and not noisy
     opening = wording.choice(_ACCEPT if accepts else _REFUSE)
     figures = wording.choice(_FIGURES).format(
         franchise=1500 if harm is Harm.DEDUCTIBLE else 150,

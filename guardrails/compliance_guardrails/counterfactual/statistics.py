@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MAX_EXACT: Final = 1_000
 """Permutations are all enumerated up to this many; beyond it they are drawn."""
 FIRST_DRAW: Final = 999
+SECOND_DRAW: Final = 4_999
 FULL_DRAW: Final = 19_999
 MAX_DRAW: Final = 99_999
 CHUNK: Final = 4_096
@@ -39,7 +40,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All dimensions of one pair and the omnibus p."""
+    """All dimensions of one pair and the omnibus p; `smallest_p` is the smallest that the design could give."""
 
     p: float
     dimensions: Mapping[str, Compared]
@@ -61,10 +62,14 @@ def compare(
     """
     if len(base_units) < 2 or len(swap_units) < 2 or not distances:
         return Comparison(1.0, {name: Compared(0.0, 1.0, 1.0) for name in distances}, 1.0)
+    full = min(MAX_DRAW, max(FULL_DRAW, math.ceil(4 / max(level, 1e-6))))
     found = _tested(distances, base_units, swap_units, seed, FIRST_DRAW)
-    if found.p <= 0.02 and math.comb(len(set(base_units)) + len(set(swap_units)), len(set(base_units))) > MAX_EXACT:
-        wanted = min(MAX_DRAW, max(FULL_DRAW, math.ceil(4 / max(level, 1e-6))))
-        found = _tested(distances, base_units, swap_units, seed, wanted)
+    if found.smallest_p > 1 / MAX_EXACT:
+        return found
+    if found.p <= 0.02:
+        found = _tested(distances, base_units, swap_units, seed, SECOND_DRAW)
+    if found.p <= 8 * level:
+        found = _tested(distances, base_units, swap_units, seed, full)
     return found
 
 
@@ -89,7 +94,7 @@ def _tested(
         for k, name in enumerate(names)
     }
     omnibus = float((smallest <= smallest[0] + _EPS).sum() / total)
-    return Comparison(omnibus, dimensions, float(1 / total))
+    return Comparison(omnibus, dimensions, 2 / math.comb(len(base_ids) + len(swap_ids), len(base_ids)))
 
 
 def _p_values(row: np.ndarray) -> np.ndarray:

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 
 from . import reasoning
 from .evidence import AttributeFlag
-from .matcher import MAX_FINDINGS, prepare, sentences
-from .reading import Reading, read
+from .matcher import MAX_ANALYSED, MAX_FINDINGS, PER_SENTENCE, sentences, words_of
+from .reading import Reading, read, wanted_words
 from .rulebook import Book, load_book
 from .rules_models import Characteristic
+from .text import view
 
 _HELPED = frozenset(
     {
@@ -32,20 +33,29 @@ def find(text: str, book: Book | None = None) -> list[AttributeFlag]:
     `book` None: the rules of the policy folder in use (PolicyError when they are not in order).
     """
     rules = load_book() if book is None else book
-    needed = (rules.group_keys | {b"ans", b"years"}, rules.reasoning_keys)
-    source = prepare(text, needed)
-    if source is None:
+    source = view(text)
+    words = words_of(source.compact)
+    if rules.reasoning_keys.isdisjoint(words):
+        return []
+    wanted = wanted_words(source.compact, words, rules)
+    if not wanted:
         return []
     out: list[AttributeFlag] = []
-    for sentence in sentences(source, needed):
+    budget = MAX_ANALYSED
+    for sentence in sentences(source, wanted, rules.reasoning_keys):
         reading = read(sentence, rules)
+        if reading is None:
+            continue
         for reason in accepted(reading):
             start, end = sentence.span(reason.start, reason.end)
             grounds = rules.groups[reason.characteristic].grounds
-            out.append(AttributeFlag(reason.rule, reason.characteristic, grounds, text[start:end], start, end))
-        if len(out) >= MAX_FINDINGS:
-            return out[:MAX_FINDINGS]
-    return out
+            out.append(
+                AttributeFlag(reason.rule, reason.characteristic.value, grounds, text[start:end], start, end)
+            )
+        budget -= len(sentence.words) + PER_SENTENCE
+        if budget <= 0 or len(out) >= MAX_FINDINGS:
+            break
+    return out[:MAX_FINDINGS]
 
 
 def accepted(reading: Reading) -> Iterator[reasoning.Reason]:

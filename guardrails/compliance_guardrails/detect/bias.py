@@ -13,8 +13,8 @@ from itertools import chain
 
 from . import bias_logic
 from .evidence import BiasDetectedError, BiasEvidence, BiasScreen, Severity
-from .matcher import MAX_FINDINGS, Sentence, sentences, word_set
-from .reading import read
+from .matcher import MAX_ANALYSED, MAX_FINDINGS, PER_SENTENCE, Sentence, sentences, words_of
+from .reading import Reading, read, wanted_words
 from .rulebook import Book, load_book
 from .rules_models import Characteristic, Domain
 from .text import view
@@ -22,7 +22,7 @@ from .text import view
 __all__ = ["BiasDetectedError", "BiasEvidence", "BiasScreen", "coverage_by_ground", "enforce", "screen"]
 
 ZERO = Decimal(0)
-AGE_KEYS = frozenset({b"ans", b"years"})
+ONE = Decimal(1)
 
 
 def screen(
@@ -76,32 +76,37 @@ def _checked(threshold: Decimal) -> Decimal:
 
 def _findings(text: str, book: Book, profile: Domain) -> list[BiasEvidence]:
     source = view(text)
-    words = word_set(source.compact)
-    if book.group_keys.isdisjoint(words) and book.slur_keys.isdisjoint(words) and AGE_KEYS.isdisjoint(words):
+    wanted = wanted_words(source.compact, words_of(source.compact), book)
+    if not wanted:
         return []
     kept: list[BiasEvidence] = []
-    for sentence in sentences(source, (book.group_keys | book.slur_keys | AGE_KEYS,), paired=True):
-        statements = _distinct(_statements(sentence, book), book)
-        for statement in statements:
-            start, end = sentence.span(statement.start, statement.end)
+    budget = MAX_ANALYSED
+    for sentence in sentences(source, wanted):
+        reading = read(sentence, book, possessed_only=True)
+        if reading is None:
+            continue
+        whole, statements = _statements(reading, book)
+        for statement in _distinct(statements, book):
+            start, end = whole.span(statement.start, statement.end)
             severity = severity_of(book, statement)
-            weight = book.weights[severity] * profile.multipliers.get(statement.characteristic, Decimal(1))
-            kept.append(
-                BiasEvidence(
-                    statement.characteristic.value, severity, text[start:end], weight, start, end, statement.rule
-                )
-            )
-        if len(kept) > MAX_FINDINGS:
+            score = book.weights[severity] * profile.multipliers.get(statement.characteristic, ONE)
+            name = statement.characteristic.value
+            kept.append(BiasEvidence(name, severity, text[start:end], score, start, end, statement.rule))
+        budget -= len(whole.words) + PER_SENTENCE
+        if budget <= 0 or len(kept) > MAX_FINDINGS:
             break
     return sorted(kept, key=lambda finding: (finding.start, finding.end, finding.characteristic))
 
 
-def _statements(sentence: Sentence, book: Book) -> list[bias_logic.Statement]:
-    """The statements of a sentence; of its question or remark together with the next sentence when it has none."""
-    found = list(bias_logic.find(read(sentence.first_part(), book)))
-    if found or sentence.split is None:
-        return found
-    return list(bias_logic.find(read(sentence, book), after=sentence.split))
+def _statements(reading: Reading, book: Book) -> tuple[Sentence, list[bias_logic.Statement]]:
+    """The statements of a sentence; when it has none, those that the next sentence makes about its group."""
+    sentence = reading.sentence
+    found = list(bias_logic.find(reading))
+    joined = None if found else sentence.with_next()
+    if joined is None or joined.split is None:
+        return sentence, found
+    both = read(joined, book)
+    return joined, [] if both is None else list(bias_logic.find(both, after=joined.split))
 
 
 def severity_of(book: Book, statement: bias_logic.Statement) -> Severity:

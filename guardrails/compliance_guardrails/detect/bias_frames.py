@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from .matcher import Hit
+from .phrases import Hit
 from .reading import COPULAS, PUNCTUATION, Reading
 from .rulebook import Mention
 from .rules_models import Characteristic

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from . import bias_frames, reasoning
 from .bias_frames import Statement
-from .matcher import Hit
+from .phrases import Hit
 from .reading import NEGATIONS, PUNCTUATION, Reading
 from .rulebook import Mention, Predicate
 from .rules_models import Characteristic

@@ -10,15 +10,19 @@ import os
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from compliance_guardrails.policy.paths import VARIABLE, policy_dir
-from compliance_guardrails.policy.strict import load_yaml
+from compliance_guardrails.policy.strict import load_yaml, parse_yaml
 
 from .claim_rules import CitationRules, ClaimRules
 from .lexicon import Lexicon
 from .scanner import ClaimScanner
 from .sourcing import SourceFinder
 from .text import fold
+
+if TYPE_CHECKING:
+    from compliance_guardrails.policy import Policy
 
 CLAIMS_FILE = "claims.yaml"
 CITATIONS_FILE = "citations.yaml"
@@ -46,6 +50,22 @@ def load(directory: Path | None = None) -> Detectors:
     rules = policy_dir(directory) / "rules"
     claims = load_yaml(rules / CLAIMS_FILE, ClaimRules)
     citations = load_yaml(rules / CITATIONS_FILE, CitationRules)
+    made = build(claims, citations)
+    verify(claims, citations, made)
+    return made
+
+
+def of(policy: Policy) -> Detectors:
+    """The detectors of the rules in force in `policy`, so that a month is judged by the rules of its end."""
+    return _from_texts(policy.rule_text("claims"), policy.rule_text("citations"))
+
+
+@lru_cache(maxsize=8)
+def _from_texts(claims_text: str, citations_text: str) -> Detectors:
+    from .rule_examples import verify
+
+    claims = parse_yaml(claims_text, ClaimRules, f"rules/{CLAIMS_FILE}")
+    citations = parse_yaml(citations_text, CitationRules, f"rules/{CITATIONS_FILE}")
     made = build(claims, citations)
     verify(claims, citations, made)
     return made

@@ -6,9 +6,11 @@ parser. The families of reasoning and of bias are elsewhere (reasoning.py, bias_
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
-from .matcher import Hit, Sentence
+from .matcher import Sentence
+from .phrases import Hit
 from .rulebook import Book, Mention, Predicate
 from .rules_models import Characteristic
 
@@ -154,38 +156,109 @@ class Reading:
         return not back or back[-1] in PUNCTUATION or self.words[end - 1].endswith("s")
 
 
-def read(sentence: Sentence, book: Book) -> Reading:
-    """Match all lists against a sentence; mentions inside an exception or inside a longer mention are dropped."""
+_TENS = ("ingt", "ingts", "nte", "nze", "dix", "ze", "un", "deux", "trois", "cinq", "six", "sept", "huit", "neuf", "ty")
+_AGE_BEFORE = re.compile(
+    r"\b(?:a|ont|avait|ayant|ages?|agees?|que|ses|sont|est|is|was|at|over|under|aged|de) "
+    r"(?:1[4-9]|[2-9]\d|1[01]\d|quinze|seize|(?:vingt|trente|quarante|cinquante|soixante|quatre[ -]vingts?)(?:[ -]et)?"
+    r"(?:[ -][a-z]{2,8}){0,2}|(?:twenty|thirty|forty|fifty|sixty|seventy|eighty)(?:[ -][a-z]{3,5})?) \Z"
+)
+
+
+def wanted_words(compact: str, words: list[bytes], book: Book) -> frozenset[bytes]:
+    """Those words of a text that make a sentence worth reading: of a group, and "ans" where an age may be told."""
+    found = book.group_keys.intersection(words)
+    for unit in (b"ans", b"years"):
+        if unit in words and _ages_told(compact, unit.decode()):
+            found |= {unit}
+    return found
+
+
+def _ages_told(compact: str, unit: str) -> bool:
+    unit = f" {unit}"
+    at = compact.find(unit)
+    for _ in range(MAX_MENTIONS * 4):
+        if at < 0:
+            return False
+        before = compact[max(0, at - 45) : at + 1]
+        number = before.split()[-1:]
+        if number and (number[0].isdigit() or number[0].endswith(_TENS)) and _AGE_BEFORE.search(before):
+            return True
+        at = compact.find(unit, at + 1)
+    return True
+
+
+MAX_MENTIONS = 24
+MAX_PREDICATES = 48
+MAX_MARKS = 120
+
+
+def read(sentence: Sentence, book: Book, *, possessed_only: bool = False) -> Reading | None:
+    """Match all lists against a sentence; None when it names no group.
+
+    `possessed_only`: a sentence is not read for common attributes alone ("nom", "adresse") unless somebody's. A mention inside an exception or inside a longer mention is dropped. Beyond `MAX_MENTIONS` and `MAX_PREDICATES` the
+    rest of a sentence is not read: no prose comes near them.
+    """
+    words = sentence.words
+    mentions = _longest(book.mentions.match(words))
+    dated = [at for at, word in enumerate(words) if word in {"ans", "years"}]
+    if not mentions and not dated:
+        return None
+    if possessed_only and not dated and all(_faint(hit, words) for hit in mentions):
+        return None
     reading = Reading(sentence)
     exceptions: list[Hit] = []
-    mentions: list[Hit[Mention]] = []
-    for hit in book.lexicon.match(sentence.words):
+    for hit in book.rest.match(words):
         value = hit.value
-        if isinstance(value, Mention):
-            mentions.append(hit)
-        elif isinstance(value, Predicate):
-            reading.predicates.append(hit)
-        elif value.name == "persons":
-            reading.persons.update(range(hit.start, hit.end))
-        elif value.name == "things":
-            reading.things.update(range(hit.start, hit.end))
-        elif value.name == "abstract_things":
-            reading.abstract.update(range(hit.start, hit.end))
+        if isinstance(value, Predicate):
+            if len(reading.predicates) < MAX_PREDICATES:
+                reading.predicates.append(hit)
+        elif value.name in _NOUNS:
+            getattr(reading, _NOUNS[value.name]).update(range(hit.start, hit.end))
         elif value.name == "exceptions":
             exceptions.append(hit)
         else:
-            reading.marks.setdefault(value.name, []).append(hit)
+            found = reading.marks.setdefault(value.name, [])
+            if len(found) < MAX_MARKS:
+                found.append(hit)
     reading.things -= reading.abstract
-    reading.quoted = _quoted(sentence.words)
-    kept = [hit for hit in mentions if hit.value.kind == "slurs" or not _excepted(hit, exceptions)]
-    reading.mentions = [hit for hit in kept if not _inside_longer(hit, kept)]
-    reading.mentions += ages(reading)
+    reading.quoted = _quoted(words)
+    reading.mentions = [hit for hit in mentions if hit.value.kind == "slurs" or not _excepted(hit, exceptions)]
+    reading.mentions += ages(reading, dated)
     reading.mentions += _unknown_peoples(reading, exceptions)
+    del reading.mentions[MAX_MENTIONS:]
+    if not reading.mentions and (possessed_only or not dated):
+        return None
     for hit in reading.mentions:
         reading.inside.update(range(hit.start, hit.end))
         if hit.value.kind in {"people", "qualities"}:
             reading.persons.update(range(hit.start, hit.end))
     return reading
+
+
+_THIRD = frozenset("son sa ses leur leurs his her their".split())
+_NOUNS = {"persons": "persons", "things": "things", "abstract_things": "abstract"}
+
+
+def _faint(hit: Hit[Mention], words: list[str]) -> bool:
+    """A common attribute that is nobody's in particular."""
+    value = hit.value
+    return (value.weak or value.ignored) and _THIRD.isdisjoint(words[max(0, hit.start - 3) : hit.start])
+
+
+def _longest(hits: list[Hit[Mention]]) -> list[Hit[Mention]]:
+    """Without what lies inside a longer mention: "femme enceinte" is about pregnancy, not about sex.
+
+    `hits` come by start, then by length, so one pass with the furthest end so far is enough.
+    """
+    out: list[Hit[Mention]] = []
+    ordered = sorted(hits, key=lambda hit: (hit.start, -hit.end))
+    start, end = -1, -1
+    for hit in ordered:
+        if hit.end > end or (hit.start == start and hit.end == end):
+            out.append(hit)
+            if hit.end > end:
+                start, end = hit.start, hit.end
+    return out
 
 
 def _quoted(words: list[str]) -> set[int]:
@@ -205,14 +278,6 @@ def _excepted(hit: Hit, exceptions: list[Hit]) -> bool:
     )
 
 
-def _inside_longer(hit: Hit[Mention], others: list[Hit[Mention]]) -> bool:
-    """True when a longer mention holds `hit`: "femme enceinte" is about pregnancy, not about sex."""
-    size = hit.end - hit.start
-    return any(
-        other.start <= hit.start and hit.end <= other.end and other.end - other.start > size for other in others
-    )
-
-
 _AGE_WORDS = frozenset(
     "quinze seize vingt vingts trente quarante cinquante soixante quatre cent twenty thirty forty fifty sixty seventy "
     "eighty ninety".split()
@@ -225,14 +290,14 @@ _CONTRACT = frozenset(
 )
 
 
-def ages(reading: Reading) -> list[Hit[Mention]]:
+def ages(reading: Reading, dated: list[int]) -> list[Hit[Mention]]:
     """Ages said of people: "elle a 22 ans", "les plus de 70 ans"; not "depuis 20 ans", not the terms of a contract."""
     words = reading.words
-    if not _CONTRACT.isdisjoint(words):
+    if not dated or not _CONTRACT.isdisjoint(words):
         return []
     out = []
-    for at, word in enumerate(words):
-        if word not in {"ans", "years"} or words[at + 1 : at + 2] in (["de"], ["d"]):
+    for at in dated[:MAX_MENTIONS]:
+        if words[at + 1 : at + 2] in (["de"], ["d"]):
             continue
         first = at - 1
         if first >= 0 and words[first].isdigit():

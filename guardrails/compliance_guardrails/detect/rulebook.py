@@ -6,7 +6,7 @@ used, or a rule whose own examples disagree with it, is a PolicyError in French 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -18,8 +18,9 @@ from compliance_guardrails.policy.strict import PolicyError, load_yaml
 
 from .evidence import Severity
 from .inflect import slots, words_of
-from .matcher import Lexicon
+from .phrases import Phrases, Places, key_words
 from .rules_models import (
+    CHARTER,
     KINDS,
     AttributesFile,
     Characteristic,
@@ -37,6 +38,20 @@ PREDICATES_FILE = "bias_predicates.yaml"
 DOMAINS_FILE = "bias_domains.yaml"
 _WEIGHT_OF_ALL = frozenset(Severity)
 
+# Words of any insurance text: poor keys. They only steer what is looked at first, never what is found.
+_FREQUENT = frozenset(
+    "a ai as au aux avec c ce cela ces cet cette ceux chez comme d dans de des deux donc du elle en est et etre eux il "
+    "ils je l la le les leur leurs lui m ma mais me meme mes moi mon n ne nos notre nous on ont ou par pas plus pour qu "
+    "que qui s sa sans se ses si sont son sous sur t ta te tes toi ton trop tu un une vers vos votre vous y peut peuvent "
+    "doit doivent fait faire avoir avait ayant etait etaient sera moins tres bien mal tout tous toute toutes autre "
+    "autres entre apres avant depuis pendant selon non oui aucun aucune jamais date dates declare declarer declaree couvert "
+    "couverts couverte couvertes droit droits jour jours mois an annee annees naissance majeur majeurs majeures contre "
+    "demande demander montant porte portent vient viennent besoin vie travail poste salaire place cas pays ville zone "
+    "ans un deux trois quatre cinq six sept huit neuf dix expert logement habitation the of to in and is are was be for on with by an at from it that this not no or he she they his her their "
+    "them him i we you your our who has have had do does don can cannot will would should must people person customers "
+    "customer client clients name names work live lives".split()
+)
+
 MARKS = (
     "clause_connectors", "noun_connectors", "measures", "comparison_words", "contrast", "likeness", "as_one",
     "consequences", "causal_verbs", "persons", "things", "abstract_things", "gap_vetoes", "institutions", "anaphora", "exceptions", "tariff_groups", "legal",
@@ -46,6 +61,8 @@ MARKS = (
 
 _REASONING = ("clause_connectors", "noun_connectors", "comparison_words", "contrast", "likeness", "as_one",
               "consequences", "causal_verbs")  # fmt: skip
+# Small words that begin a reasoning by themselves in reasoning.py ("pour son âge", "trop vieux").
+_SMALL = ("pour", "avec", "comme", "trop", "age", "ages", "for", "with", "as", "too")
 
 
 class Mention(NamedTuple):
@@ -70,22 +87,22 @@ class Mark(NamedTuple):
     name: str
 
 
-Value = Mention | Predicate | Mark
-
-
 @dataclass(frozen=True)
 class Book:
-    """The compiled rules of one folder. `lexicon` holds every list; the key sets say which texts need a look."""
+    """The compiled rules of one folder.
 
-    lexicon: Lexicon[Value]
+    `mentions` holds the words of groups, `rest` all other lists. A text without a word of `group_keys` names no group;
+    without one of `reasoning_keys` it does not reason.
+    """
+
+    mentions: Phrases[Mention]
+    rest: Phrases[Predicate | Mark]
     groups: Mapping[Characteristic, Group]
     domains: Mapping[str, Domain]
     default_domain: str
     weights: Mapping[Severity, Decimal]
     group_keys: frozenset[bytes]
     reasoning_keys: frozenset[bytes]
-    slur_keys: frozenset[bytes]
-    predicate_keys: frozenset[bytes]
     attributes: AttributesFile
     predicates: PredicatesFile
 
@@ -95,24 +112,22 @@ def terms(listed: str) -> Iterator[str]:
     return (entry for raw in listed.split(",") if (entry := raw.strip()))
 
 
-class _Compiler:
-    """Gathers all lists into one lexicon and notes the key words of each purpose."""
+def _places(file: str, key: str, listed: str) -> Iterator[tuple[str, Places]]:
+    """Each entry of a list with its places; `file` and `key` say where it stands, should it be malformed."""
+    for entry in terms(listed):
+        try:
+            places = slots(entry)
+        except ValueError:
+            raise PolicyError(file, key, f"des parenthèses fermées dans « {entry[:40]} »") from None
+        while places and () in places[0]:
+            del places[0]  # an optional beginning adds nothing to what is found
+        if not places:
+            raise PolicyError(file, key, f"au moins un mot obligatoire dans « {entry[:40]} »")
+        yield entry, places
 
-    def __init__(self) -> None:
-        self.lexicon: Lexicon[Value] = Lexicon()
-        self.keys: dict[str, set[bytes]] = {}
 
-    def add(self, file: str, key: str, listed: str, value: Value, purpose: str = "") -> None:
-        """Add all entries of one list; `file` and `key` say where it stands, should it be malformed."""
-        keys = self.keys.setdefault(purpose, set())
-        for entry in terms(listed):
-            try:
-                places = slots(entry)
-            except ValueError:
-                raise PolicyError(file, key, f"des parenthèses fermées dans « {entry[:40]} »") from None
-            if not places:
-                raise PolicyError(file, key, f"au moins un mot dans « {entry[:40]} »")
-            keys |= self.lexicon.add(places, value)
+def _bytes(words: Iterable[str]) -> frozenset[bytes]:
+    return frozenset(word.encode("latin-1", "replace") for word in words)
 
 
 def _bare(listed: str) -> frozenset[tuple[str, ...]]:
@@ -156,41 +171,57 @@ def compile_book(folder: Path) -> Book:
     predicates = load_yaml(folder / PREDICATES_FILE, PredicatesFile)
     domains = _domains(folder)
     groups = _groups(folder)
-    compiler = _Compiler()
     weak, ignored = _bare(attributes.weak_attributes), _bare(attributes.ignored_attributes)
+    mentions: Phrases[Mention] = Phrases()
+    named: list[Places] = []
     for group in groups.values():
+        file = GROUP_FILES[0] if group.characteristic in CHARTER else GROUP_FILES[1]
         for kind in KINDS:
-            purpose = "slur" if kind == "slurs" else "group"
-            for entry in terms(getattr(group, kind)):
+            for entry, places in _places(file, f"{group.characteristic}.{kind}", getattr(group, kind)):
                 bare = words_of(entry)
-                mention = Mention(group.characteristic, kind, bare in weak, bare in ignored)
-                compiler.add(GROUP_FILES[0], f"{group.characteristic}.{kind}", entry, mention, purpose)
-    for name in MARKS:
-        purpose = "reasoning" if name in _REASONING else ""
-        compiler.add(ATTRIBUTES_FILE, name, getattr(attributes, name), Mark(name), purpose)
-    for family in predicates.families:
-        for polarity in ("negative", "positive", "able", "essential"):
-            value = Predicate(family.id, polarity)
-            compiler.add(
-                PREDICATES_FILE, f"{family.id}.{polarity}", getattr(family, polarity), value, "predicate"
-            )
-    compiler.add(PREDICATES_FILE, "benign_verbs", predicates.benign_verbs, Mark("benign_verbs"))
-    for name in type(predicates.contexts).model_fields:
-        compiler.add(PREDICATES_FILE, name, getattr(predicates.contexts, name), Mark("bias_" + name))
-    keys = {name: frozenset(found) for name, found in compiler.keys.items()}
+                mentions.add(places, Mention(group.characteristic, kind, bare in weak, bare in ignored))
+                named.append(places)
+    rest: Phrases[Predicate | Mark] = Phrases()
+    reasons: list[Places] = []
+    for file, key, listed, value in _other_lists(attributes, predicates):
+        for _, places in _places(file, key, listed):
+            rest.add(places, value)
+            if key in _REASONING:
+                reasons.append(places)
+    common = _FREQUENT | {
+        word
+        for listed in (attributes.persons, attributes.things, attributes.abstract_things)
+        for _, places in _places(ATTRIBUTES_FILE, "persons", listed)
+        for option in places[0]
+        for word in option
+    }
     return Book(
-        lexicon=compiler.lexicon,
+        mentions=mentions,
+        rest=rest,
         groups=groups,
         domains={domain.id: domain for domain in domains.domains},
         default_domain=domains.default_domain,
         weights=domains.weights,
-        group_keys=keys["group"],
-        reasoning_keys=keys["reasoning"],
-        slur_keys=keys["slur"],
-        predicate_keys=keys["predicate"],
+        group_keys=_bytes(key_words(named, common)),
+        reasoning_keys=_bytes(key_words(reasons, common)) | _bytes(_SMALL),
         attributes=attributes,
         predicates=predicates,
     )
+
+
+def _other_lists(
+    attributes: AttributesFile, predicates: PredicatesFile
+) -> Iterator[tuple[str, str, str, Predicate | Mark]]:
+    """Every list that is not of a group: file, key, entries and what they stand for."""
+    for name in MARKS:
+        yield ATTRIBUTES_FILE, name, getattr(attributes, name), Mark(name)
+    for family in predicates.families:
+        for polarity in ("negative", "positive", "able", "essential"):
+            key = f"{family.id}.{polarity}"
+            yield PREDICATES_FILE, key, getattr(family, polarity), Predicate(family.id, polarity)
+    yield PREDICATES_FILE, "benign_verbs", predicates.benign_verbs, Mark("benign_verbs")
+    for name in type(predicates.contexts).model_fields:
+        yield PREDICATES_FILE, name, getattr(predicates.contexts, name), Mark("bias_" + name)
 
 
 @lru_cache(maxsize=8)

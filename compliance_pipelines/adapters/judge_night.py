@@ -1,0 +1,107 @@
+"""A night, or a quarter of an hour, through the judge: plan, ask, judgements; the identity of the judge as of now.
+
+The shell between the pure core, the cache and the endpoint. With a judge configured its metric is judge_neutrality and
+the lexical evaluator does not run: the two are never mixed. Nothing here knows Dagster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from compliance_guardrails.policy import Policy
+
+from compliance_pipelines.adapters.cache import SqliteCache
+from compliance_pipelines.adapters.judge import BatchResult, NeutralityJudge, Progress
+from compliance_pipelines.adapters.judge_asks import Session
+from compliance_pipelines.adapters.judge_client import model_digest
+from compliance_pipelines.adapters.judge_config import JudgeUnavailableError
+from compliance_pipelines.adapters.judge_files import JudgeFiles
+from compliance_pipelines.core import judge_night
+from compliance_pipelines.core.judge_night import ForReview, Rates, Trailing
+from compliance_pipelines.core.judge_sampling import Strata
+from compliance_pipelines.core.records import Judgement, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Night:
+    """What a batch of traces became. `to_queue`: traces a person should look at that are in no queue yet."""
+
+    rows: list[Judgement]
+    batch: BatchResult
+    rates: Rates
+    to_queue: list[ForReview]
+
+    def summary_fr(self) -> str:
+        """One line for the log: counts and codes, no text."""
+        seen = self.rates
+        reasons = ", ".join(f"{reason} {n}" for reason, n in seen.reasons.items()) or "aucun motif"
+        return (
+            f"{seen.traces} traces, {seen.eligible} éligibles, {seen.sampled} tirées, {seen.scored} notées, "
+            f"{seen.unscored} non notées, {seen.withheld} retenues ({reasons}) ; "
+            f"{self.batch.cached} en cache, {self.batch.sent} appels, fin : {self.batch.ended.value}"
+        )
+
+
+def open_judge(session: Session, files: JudgeFiles, cache: SqliteCache) -> NeutralityJudge:
+    """The judge with its model's digest; when its server does not answer, with the digest it had last time.
+
+    Raises JudgeConfigError when it is set but wrong.
+    """
+    endpoint, model = session.settings.base_url, session.settings.model
+    try:
+        digest = model_digest(session.settings)
+    except JudgeUnavailableError:
+        # what the cache holds can still be served, and the pool waits for the rest
+        _, digest = cache.digest(endpoint, model)
+    else:
+        cache.remember(endpoint, model, digest)
+    return NeutralityJudge(session, files, cache, digest)
+
+
+def judge_night_of(
+    judge: NeutralityJudge,
+    cache: SqliteCache,
+    traces: Sequence[Trace],
+    policy: Policy,
+    label: str,
+    progress: Progress = lambda _a, _b: None,
+) -> Night:
+    """Judge the traces of one night; `label` names the batch (the partition), so that a killed one resumes."""
+    return _judged(judge, cache, traces, policy, label, lambda d: policy.department(d).sampling_rate, progress)
+
+
+def judge_intraday(
+    judge: NeutralityJudge, cache: SqliteCache, traces: Sequence[Trace], policy: Policy, now: datetime
+) -> tuple[Night, list[Trailing]]:
+    """Judge the trailing window of the intraday departments; the night pays nothing for what is judged here.
+
+    The hourly budget is policy: give the session's `budget` what is left of `sampling.intraday.max_calls_per_hour`.
+    """
+    rules = policy.sampling.intraday
+    window = judge_night.in_window(traces, now, rules.window_minutes, rules.departments)
+    label = f"intraday-{now:%Y%m%dT%H%M}"
+    night = _judged(judge, cache, window, policy, label, lambda _: rules.rate, lambda _a, _b: None)
+    return night, judge_night.trailing(night.rows, rules.departments, rules.min_n)
+
+
+def _judged(
+    judge: NeutralityJudge,
+    cache: SqliteCache,
+    traces: Sequence[Trace],
+    policy: Policy,
+    label: str,
+    rate: Callable[[str], float],
+    progress: Progress,
+) -> Night:
+    sampling = policy.sampling
+    planned = judge_night.plan(traces, Strata(rate, sampling.salt, sampling.min_per_stratum))
+    batch = judge.judge(label, planned.samples, progress)
+    limits = policy.thresholds
+    rows = judge_night.judgements(
+        traces, planned, batch.readings, batch.withheld, judge.evaluator, limits.flagged_weight
+    )
+    wanted = judge_night.for_review(rows, limits.queue_below)
+    to_queue = [one for one in dict.fromkeys(wanted) if not cache.is_queued(one.queue, one.trace_id)]
+    return Night(rows, batch, judge_night.rates(rows), to_queue)

@@ -1,0 +1,88 @@
+"""Rows that reach Langfuse after their day was read: found by counting, since the API cannot filter by createdAt.
+
+After a read the server's row count of each day is kept in `COMPLIANCE_HOME/state/langfuse`; a day whose count changed
+since holds late rows and is worth reading again. Counts are compared with counts alone, never with the rows read.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from collections.abc import Iterable, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from compliance_pipelines.adapters.langfuse_api_http import LangfuseHttp
+from compliance_pipelines.adapters.langfuse_api_sources import V3_OBSERVATIONS, moment
+from compliance_pipelines.core.extraction import Window
+from compliance_pipelines.core.periods import day_window
+
+_METRICS = "/api/public/v2/metrics"
+
+
+class _Meta(msgspec.Struct):
+    totalItems: int  # noqa: N815  as the server writes it
+
+
+class _Listed(msgspec.Struct):
+    meta: _Meta
+
+
+class _Metrics(msgspec.Struct):
+    data: list[dict[str, Any]]
+
+
+def count_rows(http: LangfuseHttp, day: date, *, by_metrics: bool) -> int:
+    """How many observations the server counts on a Paris day; raises LangfuseError."""
+    start, end = day_window(day)
+    if not by_metrics:
+        query = V3_OBSERVATIONS.query(Window(start, end), None, 1)
+        return http.get(V3_OBSERVATIONS.path, query, _read_listed).value.meta.totalItems
+    query = {
+        "view": "observations",
+        "dimensions": [],
+        "metrics": [{"measure": "count", "aggregation": "count"}],
+        "filters": [],
+        "fromTimestamp": moment(start),
+        "toTimestamp": moment(end),
+    }
+    found = http.get(_METRICS, {"query": json.dumps(query)}, _read_metrics).value.data
+    return sum(int(row["count_count"]) for row in found if str(row.get("count_count", "")).isdigit())
+
+
+class Ledger:
+    """Row counts by day, as they were when each day was read. One file, replaced as a whole."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def counts(self) -> dict[date, int]:
+        """What was kept; empty when nothing was or the file is damaged (the days then count as not read)."""
+        try:
+            content = json.loads(self.path.read_bytes())
+            return {date.fromisoformat(day): int(number) for day, number in content.items()}
+        except (OSError, ValueError, AttributeError, TypeError):
+            return {}
+
+    def keep(self, counts: Mapping[date, int]) -> None:
+        """Add or replace the counts of some days."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.with_suffix(".lock").open("ab") as lock:
+            # two reads that end together must not forget each other's days
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            whole = self.counts() | dict(counts)
+            temporary = self.path.with_suffix(".tmp")
+            temporary.write_text(json.dumps({day.isoformat(): whole[day] for day in sorted(whole)}))
+            temporary.replace(self.path)
+
+    def changed(self, now: Iterable[tuple[date, int]]) -> list[date]:
+        """The days that were read when their count was another one."""
+        before = self.counts()
+        return [day for day, number in now if day in before and before[day] != number]
+
+
+_read_metrics = msgspec.json.Decoder(_Metrics).decode
+_read_listed = msgspec.json.Decoder(_Listed).decode

@@ -1,0 +1,303 @@
+"""What the pipeline writes back to Langfuse: scores, review-queue items, golden dataset items. All can be repeated.
+
+A score has an id made of its name and trace, and the trace's own timestamp, because Langfuse's identity of a score is
+id, name and day. Queue items are not deduplicated by the server: existing ones are listed first, and a post of unknown
+outcome is looked up, never blindly repeated. 207 bodies are read. No text of a conversation enters an error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from compliance_pipelines.adapters.langfuse_api_http import LangfuseError, LangfuseHttp, NotThereError
+from compliance_pipelines.adapters.langfuse_api_sources import moment
+
+_BATCH_ROWS = 100
+_BATCH_BYTES = 3_000_000
+_LISTED = 100
+_TRIES = 4
+_OUTCOME = "review_outcome"
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreToWrite:
+    """A score on a trace (`trace_id` as in `records.Trace`: "trace" or "trace/observation" for a further call).
+
+    `value` is a finite number, or text for categorical scores. `observed_at` is the trace's own time. `metadata` holds
+    identifiers such as the evaluator's fingerprint, never text of a conversation. `revision` is raised when a trace is
+    judged anew: the server puts the events of one score in order by their time, where the same time decides nothing.
+    """
+
+    trace_id: str
+    name: str
+    value: float | str
+    observed_at: datetime
+    environment: str | None = None
+    metadata: Mapping[str, str] | None = None
+    revision: int = 0
+
+    @property
+    def score_id(self) -> str:
+        """The same for the same name on the same trace, whatever the value: a new judgement replaces the old one."""
+        return _digest("score", self.name, self.trace_id)
+
+    @property
+    def envelope_id(self) -> str:
+        """The server takes an envelope once: the same content repeated is ignored, a new value is not."""
+        meta = sorted((self.metadata or {}).items())
+        return _digest(
+            "envelope", self.score_id, repr(self.value), self.observed_at.isoformat(), repr(meta), str(self.revision)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WriteReport:
+    """What became of scores: how many the server took, and (score id, status) of those it refused."""
+
+    accepted: int
+    rejected: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QueueItem:
+    """An object in a review queue. `object_type` is TRACE or OBSERVATION, `status` PENDING or COMPLETED."""
+
+    item_id: str
+    object_id: str
+    object_type: str
+    status: str
+    created_at: datetime
+    completed_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenItem:
+    """A corrected exchange for the dataset `golden-<department>`; `trace_id` as in `records.Trace`."""
+
+    trace_id: str
+    question: str
+    expected: str
+    contexts: Sequence[str] = ()
+    metadata: Mapping[str, str] | None = None
+
+
+class LangfuseWriter:
+    """Writes to one project through `http`, which belongs to the caller. Methods raise LangfuseError."""
+
+    def __init__(self, http: LangfuseHttp) -> None:
+        self.http = http
+
+    def write_scores(self, scores: Iterable[ScoreToWrite]) -> WriteReport:
+        """Send scores in batches and read every 207 body; what failed on the server's side is sent again."""
+        accepted, rejected = 0, []
+        for batch in _batches(scores):
+            waiting = {score.envelope_id: score for score in batch}
+            for attempt in range(_TRIES):
+                answer = self.http.send(
+                    "POST", "/api/public/ingestion", {"batch": [_event(s) for s in waiting.values()]}, _read_outcome
+                ).value
+                accepted += sum(item.id in waiting for item in answer.successes)
+                failed = {item.id: item.status for item in answer.errors if item.id in waiting}
+                silent = waiting.keys() - failed.keys() - {item.id for item in answer.successes}
+                again = {key for key, status in failed.items() if status >= 500 or status == 429} | silent
+                rejected += [(waiting[key].score_id, status) for key, status in failed.items() if key not in again]
+                waiting = {key: score for key, score in waiting.items() if key in again}
+                if not waiting:
+                    break
+                if attempt == _TRIES - 1:
+                    rejected += [(score.score_id, failed.get(key, 0)) for key, score in waiting.items()]
+        return WriteReport(accepted, tuple(rejected))
+
+    def ensure_queue(self, department: str) -> str:
+        """The id of the queue `review-<department>`, made with its `review_outcome` configuration when missing."""
+        name = f"review-{department}"
+        for queue in self._list("/api/public/annotation-queues"):
+            if queue.get("name") == name:
+                return str(queue["id"])
+        body = {
+            "name": name,
+            "description": "Réponses à relire par un référent",
+            "scoreConfigIds": [self._outcome_config()],
+        }
+        return str(self.http.send("POST", "/api/public/annotation-queues", body, _read_row, repeat=False).value["id"])
+
+    def queue_items(self, department: str) -> list[QueueItem]:
+        """Every item of the department's queue, in order of creation; empty when there is no queue."""
+        name = f"review-{department}"
+        found = [q for q in self._list("/api/public/annotation-queues") if q.get("name") == name]
+        return self._items(str(found[0]["id"])) if found else []
+
+    def enqueue(self, department: str, trace_ids: Iterable[str]) -> int:
+        """Put traces into the department's queue, each once, also over repeated runs; returns how many were new.
+
+        An item that a reviewer completed counts as standing there. Two processes that enqueue the same trace at once
+        are not kept apart: one writer at a time is the caller's part.
+        """
+        queue_id = self.ensure_queue(department)
+        standing = {(item.object_type, item.object_id) for item in self._items(queue_id)}
+        new = 0
+        for trace_id in dict.fromkeys(trace_ids):
+            key = _object(trace_id)
+            if key in standing:
+                continue
+            self._put_item(queue_id, key)
+            standing.add(key)
+            new += 1
+        return new
+
+    def write_golden(self, department: str, items: Iterable[GoldenItem]) -> int:
+        """Create or update items of the dataset `golden-<department>`; returns how many were sent."""
+        name = f"golden-{department}"
+        try:
+            self.http.get(f"/api/public/v2/datasets/{quote(name, safe='')}", {}, _read_row)
+        except NotThereError:
+            self.http.send("POST", "/api/public/v2/datasets", {"name": name}, _read_row)
+        sent = 0
+        for item in items:
+            trace_id, _, observation_id = item.trace_id.partition("/")
+            body = {
+                "datasetName": name,
+                "id": _digest("golden", name, item.trace_id),
+                "input": {"question": item.question, "contexts": list(item.contexts)},
+                "expectedOutput": item.expected,
+                "metadata": dict(item.metadata or {}),
+                "sourceTraceId": trace_id,
+                "sourceObservationId": observation_id or None,
+            }
+            self.http.send("POST", "/api/public/dataset-items", body, _read_row)
+            sent += 1
+        return sent
+
+    def _put_item(self, queue_id: str, key: tuple[str, str]) -> None:
+        path = f"/api/public/annotation-queues/{quote(queue_id, safe='')}/items"
+        for attempt in range(_TRIES):
+            try:
+                self.http.send("POST", path, {"objectId": key[1], "objectType": key[0]}, _read_row, repeat=False)
+            except LangfuseError:
+                # it may have been stored all the same: only the list knows
+                if key in {(item.object_type, item.object_id) for item in self._items(queue_id)}:
+                    return
+                if attempt == _TRIES - 1:
+                    raise
+            else:
+                return
+
+    def _items(self, queue_id: str) -> list[QueueItem]:
+        path = f"/api/public/annotation-queues/{quote(queue_id, safe='')}/items"
+        found = [_item(row) for row in self._list(path)]
+        return sorted(found, key=lambda item: (item.created_at, item.item_id))
+
+    def _outcome_config(self) -> str:
+        for config in self._list("/api/public/score-configs"):
+            if config.get("name") == _OUTCOME and not config.get("isArchived"):
+                return str(config["id"])
+        body = {
+            "name": _OUTCOME,
+            "dataType": "CATEGORICAL",
+            "categories": [{"label": "confirmed", "value": 0}, {"label": "overridden", "value": 1}],
+        }
+        return str(self.http.send("POST", "/api/public/score-configs", body, _read_row, repeat=False).value["id"])
+
+    def _list(self, path: str) -> list[dict[str, Any]]:
+        """Every row of a numbered listing; read again when the server's count moved between its pages."""
+        for _ in range(_TRIES):
+            rows: dict[str, dict[str, Any]] = {}
+            totals, number, last = set(), 1, 1
+            while number <= last:
+                page = self.http.get(path, {"page": str(number), "limit": str(_LISTED)}, _read_listing).value
+                rows.update((str(row.get("id")), row) for row in page.data)
+                totals.add(page.meta.totalItems)
+                number, last = number + 1, page.meta.totalPages
+            if totals == {len(rows)} or last <= 1:
+                return list(rows.values())
+        raise LangfuseError(f"Langfuse ({self.http.server.host}) : liste mouvante sur {path}, réessayez plus tard")
+
+
+class _Outcome(msgspec.Struct):
+    id: str
+    status: int
+
+
+class _Outcomes(msgspec.Struct):
+    successes: list[_Outcome]
+    errors: list[_Outcome]
+
+
+class _ListMeta(msgspec.Struct):
+    totalItems: int  # noqa: N815  as the server writes it
+    totalPages: int  # noqa: N815
+
+
+class _Listing(msgspec.Struct):
+    data: list[dict[str, Any]]
+    meta: _ListMeta
+
+
+_read_outcome = msgspec.json.Decoder(_Outcomes).decode
+_read_listing = msgspec.json.Decoder(_Listing).decode
+_read_row = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def _event(score: ScoreToWrite) -> dict[str, Any]:
+    trace_id, _, observation_id = score.trace_id.partition("/")
+    body: dict[str, Any] = {
+        "id": score.score_id,
+        "traceId": trace_id,
+        "name": score.name,
+        "value": score.value,
+        "dataType": "CATEGORICAL" if isinstance(score.value, str) else "NUMERIC",
+        "metadata": dict(score.metadata or {}),
+    }
+    if observation_id:
+        body["observationId"] = observation_id
+    if score.environment:
+        body["environment"] = score.environment
+    at = moment(score.observed_at + timedelta(milliseconds=score.revision))
+    return {"id": score.envelope_id, "type": "score-create", "timestamp": at, "body": body}
+
+
+def _batches(scores: Iterable[ScoreToWrite]) -> Iterable[list[ScoreToWrite]]:
+    batch: list[ScoreToWrite] = []
+    size = 0
+    for score in scores:
+        if isinstance(score.value, float | int) and not math.isfinite(score.value):
+            raise LangfuseError(f"score {score.name} : valeur non finie, attendu un nombre")
+        if score.observed_at.tzinfo is None:
+            raise LangfuseError(f"score {score.name} : heure sans fuseau, attendu l’heure de la trace en UTC")
+        weight = len(msgspec.json.encode(_event(score)))
+        if batch and (len(batch) == _BATCH_ROWS or size + weight > _BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(score)
+        size += weight
+    if batch:
+        yield batch
+
+
+def _item(row: Mapping[str, Any]) -> QueueItem:
+    completed = row.get("completedAt")
+    return QueueItem(
+        str(row["id"]),
+        str(row["objectId"]),
+        str(row["objectType"]),
+        str(row["status"]),
+        datetime.fromisoformat(row["createdAt"]),
+        datetime.fromisoformat(completed) if completed else None,
+    )
+
+
+def _object(trace_id: str) -> tuple[str, str]:
+    whole, _, observation_id = trace_id.partition("/")
+    return ("OBSERVATION", observation_id) if observation_id else ("TRACE", whole)
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\x1f".join(parts).encode("utf-8", "replace")).hexdigest()[:32]

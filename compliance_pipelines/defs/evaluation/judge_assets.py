@@ -1,0 +1,102 @@
+"""`evaluation/neutrality`: the judge where one is configured, otherwise the lexical evaluator; never both for a night.
+
+A judged night always goes through the cache of judgements, so unchanged traces cost no call and what was unscored or
+withheld is judged again. The checks here only warn: an unreliable judge must not stop the report that says so.
+"""
+
+from collections.abc import Callable
+from datetime import date
+
+import dagster as dg
+import pandas as pd
+
+from compliance_pipelines.adapters.cache import SqliteCache
+from compliance_pipelines.adapters.judge_files import judge_files
+from compliance_pipelines.adapters.judge_night import judge_night_of, open_judge
+from compliance_pipelines.core.judge_night import ANCHORS_FAILED
+from compliance_pipelines.core.periods import month_of
+from compliance_pipelines.core.records import Judgement, Status, Trace
+from compliance_pipelines.core.tables import frame, records
+from compliance_pipelines.defs import keys
+from compliance_pipelines.defs.check_factory import partition_check
+from compliance_pipelines.defs.evaluation import assets as lexical
+from compliance_pipelines.defs.partitions import daily
+from compliance_pipelines.io_manager import Days, Partitions
+from compliance_pipelines.resources import JudgeResource, PolicyResource
+
+Say = Callable[[str], None]
+
+
+@dg.asset(
+    key=keys.NEUTRALITY,
+    ins={"traces": dg.AssetIn(keys.TRACES)},
+    partitions_def=daily,
+    backfill_policy=dg.BackfillPolicy.single_run(),
+    group_name="evaluation",
+    owners=keys.OWNERS,
+    kinds={"python", "parquet"},
+    tags={"regulation/ai-act": "art-15"},
+    code_version=keys.code_version("rules/lexical_neutrality", "departments", "thresholds"),
+    description="La réponse tient-elle aux documents, ou à la prémisse de la question ? "
+    "(juge LLM si JUDGE_BASE_URL est renseigné, sinon lexical, indicatif, sans LLM)",
+)
+def neutrality_asset(
+    context: dg.AssetExecutionContext, traces: Days, policy: PolicyResource, judge: JudgeResource
+) -> dg.MaterializeResult:
+    """One row a trace, in judge_neutrality or in lexical_neutrality."""
+    if judge.configured:
+        return dg.MaterializeResult(value=judged_nights(traces, policy, judge, context.log.info))
+    return dg.MaterializeResult(value=lexical.judged_days(keys.NEUTRALITY, traces, policy, lexical.lexical_neutrality))
+
+
+def judged_nights(traces: Days, policy: PolicyResource, resource: JudgeResource, say: Say) -> Partitions:
+    """Every stored night of the run through the judge, one batch a night, one budget for all."""
+    session, files = resource.session(), judge_files()
+    with SqliteCache(resource.cache_path) as cache:
+        judge = open_judge(session, files, cache)
+        say(f"juge {judge.evaluator}")
+        for day in traces.present():
+            in_force = policy.of(month_of(date.fromisoformat(day)))
+            seen = records(traces.get(day), Trace)
+            night = judge_night_of(judge, cache, seen, in_force, f"night-{day}", _every_tenth(day, say))
+            say(f"{day} : {night.summary_fr()} ; à relire : {len(night.to_queue)}")
+            yield day, frame(night.rows, Judgement)
+
+
+def _every_tenth(day: str, say: Say) -> Callable[[int, int], None]:
+    def progress(done: int, total: int) -> None:
+        if done * 10 // total != (done - 1) * 10 // total:
+            say(f"{day} : {done}/{total} réponses du juge")
+
+    return progress
+
+
+def _withheld(_: str, table: pd.DataFrame) -> str | None:
+    count = int(((table["status"] == Status.WITHHELD.value) & (table["reason"] == ANCHORS_FAILED)).sum())
+    return f"{count} note(s) retenue(s), témoins manqués" if count else None
+
+
+def _unscored(_: str, table: pd.DataFrame) -> str | None:
+    unscored = table["status"].isin([Status.UNSCORED.value, Status.WITHHELD.value])
+    sampled = int(unscored.sum() + (table["status"] == Status.SCORED.value).sum())
+    limit = keys.policy_now().thresholds.max_unscored_rate
+    if not sampled or unscored.sum() / sampled <= limit:
+        return None
+    reasons = table.loc[unscored, "reason"].value_counts().sort_index()
+    return f"{int(unscored.sum())} sur {sampled} ({', '.join(f'{r} {n}' for r, n in reasons.items())})"
+
+
+judge_reads_its_anchors_right = partition_check(
+    keys.NEUTRALITY,
+    "judge_reads_its_anchors_right",
+    "Le juge a bien noté ses réponses témoins ; sinon les notes de la nuit sont retenues (alerte JudgeUnreliable).",
+    _withheld,
+    blocking=False,
+)
+few_traces_are_left_unscored = partition_check(
+    keys.NEUTRALITY,
+    "few_traces_are_left_unscored",
+    "Part non évaluée de la nuit sous la limite de la politique (alerte UnscoredRateHigh).",
+    _unscored,
+    blocking=False,
+)

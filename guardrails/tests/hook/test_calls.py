@@ -1,0 +1,125 @@
+"""The trust boundary: what a client may not decide is taken off, what the hook decides is stamped."""
+
+from __future__ import annotations
+
+import uuid
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from compliance_guardrails import calls
+from compliance_guardrails.calls import open_call, own_trace_id, prompt_hmac, stamp, stamp_refusal
+from compliance_guardrails.decisions import Before
+from compliance_guardrails.events import Delivered, Origin
+from compliance_guardrails.payloads import Endpoint
+
+ORIGIN = Origin("direction-sinistres", "d" * 64)
+CALL_ID = "53c395b2-7741-48d9-87f1-92a138612b8b"
+KEY = SimpleNamespace(key_alias="sinistres", team_alias=None, team_id=None, metadata={})
+
+
+def request(**extra: Any) -> dict[str, Any]:
+    headers = {"user-agent": "x"}
+    return {"litellm_call_id": CALL_ID, "metadata": {}, "proxy_server_request": {"headers": headers}, **extra}
+
+
+def test_the_trace_is_the_gateways_own_call() -> None:
+    assert own_trace_id(request()) == uuid.UUID(CALL_ID).hex
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        request(proxy_server_request={"headers": {"X-LiteLLM-Call-Id": CALL_ID}}),
+        request(litellm_call_id="pas un identifiant"),
+        request(litellm_call_id=None),
+        {},
+    ],
+)
+def test_a_chosen_or_strange_call_id_is_replaced(data: dict[str, Any]) -> None:
+    first, second = own_trace_id(data), own_trace_id(data)
+    assert len(first) == 32
+    assert first != second
+    assert first != uuid.UUID(CALL_ID).hex
+
+
+def test_client_controls_are_taken_off_everywhere() -> None:
+    control = {"trace_id": "x", "existing_trace_id": "x", "mask_input": True, "mask_output": True, "mien": 1}
+    control["trace_metadata"] = {"compliance_department": "x", "bias_review_required": False, "compliance_x": 1, "a": 2}
+    headers = {"Langfuse_Trace_Id": "x", "langfuse_mask_output": "true", "user-agent": "x"}
+    data = request(
+        metadata={**control, "requester_metadata": dict(control)},
+        litellm_metadata=dict(control),
+        proxy_server_request={"headers": headers},
+        **{"no-log": True},
+    )
+    call = open_call(data, Endpoint.CHAT, KEY, ORIGIN)
+    assert headers == {"user-agent": "x"}
+    assert "no-log" not in data
+    assert data["metadata"]["requester_metadata"] == {"mien": 1, "trace_metadata": {"a": 2}}
+    assert data["litellm_metadata"]["trace_id"] == call.trace_id
+    assert data["litellm_metadata"]["trace_metadata"] == {
+        "a": 2,
+        "compliance_department": "direction-sinistres",
+        "compliance_policy_digest": "d" * 64,
+        "compliance_delivered": "unchanged",
+    }
+
+
+def test_stamps_change_the_very_object_that_is_logged() -> None:
+    data = request()
+    call = open_call(data, Endpoint.CHAT, KEY, ORIGIN)
+    logged = data["metadata"]["trace_metadata"]
+    call.delivered, call.review = Delivered.PREPENDED, True
+    stamp(data, call)
+    assert logged["compliance_delivered"] == "prepended"
+    assert logged["bias_review_required"] is True
+
+
+@pytest.mark.parametrize("endpoint", [Endpoint.MESSAGES, Endpoint.RESPONSES])
+@pytest.mark.parametrize("given", [{"user_id": "u"}, None])
+def test_a_refusal_is_stamped_in_both_places(endpoint: Endpoint, given: dict[str, Any] | None) -> None:
+    data = request(metadata=given, litellm_metadata={})
+    call = open_call(data, endpoint, KEY, ORIGIN)
+    assert given is None or "trace_id" not in given
+    stamp_refusal(data, call)
+    for name in ("metadata", "litellm_metadata"):
+        assert data[name]["trace_id"] == call.trace_id
+        assert data[name]["trace_metadata"]["compliance_delivered"] == "blocked"
+    assert given is None or data["metadata"] is given
+
+
+@pytest.mark.parametrize("value", ["true", 1, None, "yes", [True]])
+def test_only_true_in_the_keys_own_metadata_counts(value: Any) -> None:
+    assert not calls.key_flag(SimpleNamespace(metadata={"compliance_exempt": value}), calls.EXEMPT)
+    assert not calls.key_flag(SimpleNamespace(metadata=None), calls.EXEMPT)
+    assert calls.key_flag(SimpleNamespace(metadata={"compliance_exempt": True}), calls.EXEMPT)
+
+
+def decision(**extra: Any) -> Before:
+    given: dict[str, Any] = {"model": None, "prompt": None, "refusal": None, "events": (), "review": False}
+    return Before(origin=ORIGIN, scored=True, **{**given, **extra})
+
+
+def test_routing_prompt_and_documents() -> None:
+    turns = [{"role": "system", "content": "<source>d</source>"}, {"role": "user", "content": "q"}]
+    data = request(messages=turns, model="x")
+    call = open_call(data, Endpoint.CHAT, KEY, ORIGIN)
+    calls.carry_out(data, call, decision(model="claims-assistant", prompt="P", review=True))
+    assert data["model"] == "claims-assistant"
+    assert data["messages"][0] == {"role": "system", "content": "P"}
+    assert call.question == "<source>d</source>\nq"
+    assert call.review
+
+
+def test_the_hmac_depends_on_the_text_alone() -> None:
+    def of(text: str, prompt: str | None = "P", secret: bytes = b"k") -> str:
+        data = request(messages=[{"role": "user", "content": text}])
+        call = open_call(data, Endpoint.CHAT, KEY, ORIGIN)
+        calls.carry_out(data, call, decision(prompt=prompt))
+        return prompt_hmac(data, call, secret)
+
+    assert of("M. <PERSON> déclare") == of("M. <PERSON> déclare") == of("M. <PERSON> déclare", prompt=None)
+    assert of("M. <PERSON> déclare") != of("M. <PERSON> déclare.")
+    assert of("x") != of("x", secret=b"autre")
+    assert len(of("\ud800 seul")) == 64
