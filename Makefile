@@ -28,7 +28,7 @@ demo: setup  ## The whole promise on the shipped sample: traces in, archived and
 	@$(BIN)/compliance demo
 
 ui: setup  ## Dagster's web interface with the demo's runs (http://127.0.0.1:3000)
-	@mkdir -p $(DAGSTER_HOME) && cp -n dagster.yaml $(DAGSTER_HOME)/dagster.yaml 2>/dev/null || true
+	@mkdir -p $(DAGSTER_HOME) && ln -sf $(CURDIR)/dagster.yaml $(DAGSTER_HOME)/dagster.yaml
 	env --default-signal=INT --default-signal=TERM $(BIN)/dagster dev -w workspace.yaml -h 127.0.0.1 -p 3000
 
 test: $(VENV)/.dev  ## Every test that needs Python and the package registries only

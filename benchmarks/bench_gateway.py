@@ -1,6 +1,6 @@
 """What the hook costs a real LiteLLM proxy, beside the same proxy with a callback that does nothing.
 
-    python -m benchmarks.bench_gateway [--pairs 12] [--block 60] [--json FILE]
+    python -m benchmarks.bench_gateway [--pairs 40] [--block 25] [--json FILE]
 
 Both proxies run at once; blocks of requests alternate between them and change order from pair to pair, so that drift of
 the machine falls on both. Each pair gives one difference: the servers' own CPU time (from /proc) and the callers'
@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -29,14 +28,16 @@ from compliance_pipelines_tests.standins.langfuse import LangfuseStandIn
 
 QUESTION = "Pouvez-vous me rappeler la marche à suivre pour un dégât des eaux dans un appartement loué ?"
 PLAIN = (
-    "Votre demande porte sur un dossier de dégât des eaux. Vous pouvez joindre les photographies, le constat amiable et "
-    "les coordonnées du voisin concerné. Le gestionnaire vérifie ensuite que chaque pièce est lisible, puis transmet le "
-    "dossier à l’expert. "
+    "Votre demande porte sur un dossier de dégât des eaux. Vous pouvez joindre les photographies, le constat amiable "
+    "et les coordonnées du voisin concerné. Le gestionnaire vérifie ensuite que chaque pièce est lisible, puis "
+    "transmet le dossier à l’expert. "
 ) * 9
 CITED = (
     PLAIN + "Selon les Conditions générales, p. 12, la franchise est de 150 € et le délai de déclaration de 5 jours. "
 )
 STREAM_PIECES, STREAM_PAUSE = 60, 0.005
+SETTLE = 0.15
+"""Seconds after a block in which the server finishes what it does off the request path; they count for it."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,12 @@ class Block:
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time of a process so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """CPU time of the living threads of a process so far, to the nanosecond; clock ticks are too coarse for a block."""
+    total = 0
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(OSError):
+            total += int((thread / "schedstat").read_text().split()[0])
+    return total / 1e9
 
 
 def block(http: httpx.Client, server: Gateway, key: str, count: int) -> Block:
@@ -82,6 +86,7 @@ def block(http: httpx.Client, server: Gateway, key: str, count: int) -> Block:
         answer = http.post(f"{server.url}/v1/chat/completions", json=body, headers=headers)
         taken.append(1000 * (time.perf_counter() - start))
         answer.raise_for_status()
+    time.sleep(SETTLE)
     return Block(1000 * (cpu_seconds(server.pid) - before) / count, taken)
 
 
@@ -99,6 +104,13 @@ def spread(values: list[float]) -> dict[str, float]:
     """Median and the 10th and 90th percentile."""
     cut = statistics.quantiles(values, n=10) if len(values) > 1 else values * 9
     return {"median": round(statistics.median(values), 3), "p10": round(cut[0], 3), "p90": round(cut[8], 3)}
+
+
+def interval(values: list[float]) -> list[float]:
+    """The order statistics between which the median lies with 95 % (binomial)."""
+    ordered, half = sorted(values), 0.98 * len(values) ** 0.5
+    low, high = int(len(values) / 2 - half), int(len(values) / 2 + half)
+    return [round(ordered[max(0, low)], 3), round(ordered[min(len(values) - 1, high)], 3)]
 
 
 def percentile(values: list[float], share: float) -> float:
@@ -139,7 +151,7 @@ def cost(http: httpx.Client, servers: list[Gateway], model: ModelStub, scenario:
         "cpu ms a request without": spread([a.cpu for a, _ in done]),
         "cpu ms a request with": spread([b.cpu for _, b in done]),
         "cpu ms added": spread([b.cpu - a.cpu for a, b in done]),
-        "cpu ms added, mean": round(statistics.mean([b.cpu - a.cpu for a, b in done]), 3),
+        "cpu ms added, 95 % interval of the median": interval([b.cpu - a.cpu for a, b in done]),
         **ratios,
     }
 
@@ -167,11 +179,11 @@ def streams(http: httpx.Client, servers: list[Gateway], model: ModelStub, rounds
 def main() -> None:
     """Run and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--pairs", type=int, default=12)
-    parser.add_argument("--block", type=int, default=60)
+    parser.add_argument("--pairs", type=int, default=40)
+    parser.add_argument("--block", type=int, default=25)
     parser.add_argument("--rounds", type=int, default=20, help="streams of each kind")
     parser.add_argument("--json", type=Path)
-    given = parser.parse_args()
+    given, _ = parser.parse_known_args()
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         model = stack.enter_context(ModelStub())

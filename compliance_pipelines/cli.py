@@ -36,6 +36,23 @@ def demo(month: Annotated[str, typer.Option(help="Mois de l'échantillon livré.
     demo_run.run(Month.parse(month), out)
 
 
+@app.command()
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Résultat en JSON.")] = False,
+    write: Annotated[bool, typer.Option("--write", help="Essayer aussi les dépôts (objet verrouillé 5 min).")] = False,
+) -> None:
+    """Essayer chaque connexion et chaque droit configurés, et dire quoi faire."""
+    from compliance_pipelines import doctor as checks
+
+    found = checks.examine(write=write)
+    if as_json:
+        out.print_json(json.dumps(checks.as_json(found), ensure_ascii=False))
+    else:
+        for line in checks.lines_fr(found):
+            out.print(escape(line))
+    raise typer.Exit(checks.exit_code(found))
+
+
 @report_app.command("build")
 def build(
     month: MonthArgument,

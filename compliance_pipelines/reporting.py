@@ -5,7 +5,7 @@ The shell between store, policy, archive and the pure core; no Dagster, so that 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
 
@@ -17,8 +17,16 @@ from compliance_pipelines.adapters import lexical_judge, pdf, signing, verify_pd
 from compliance_pipelines.adapters.signing import SigningConfig
 from compliance_pipelines.adapters.table_store import TableStore
 from compliance_pipelines.code_identity import code_identity
-from compliance_pipelines.core import departments, report_build, report_facts
-from compliance_pipelines.core.evidence import DataDigest, DecisionKind, Inputs, Judge, Window, archived_manifests
+from compliance_pipelines.core import departments, report_build, report_facts, report_previous
+from compliance_pipelines.core.evidence import (
+    DataDigest,
+    DecisionKind,
+    Inputs,
+    Judge,
+    Manifest,
+    Window,
+    archived_manifests,
+)
 from compliance_pipelines.core.periods import Month
 from compliance_pipelines.core.ports import Archive
 from compliance_pipelines.core.records import Aggregate, Judgement, Score, Trace
@@ -62,19 +70,32 @@ def build_month(request: MonthRequest, archive: Archive) -> report_build.Built:
     store, month = TableStore(request.home / "data"), request.month
     policy = load_policy(request.policy_dir, at=month.days()[-1])
     cutoff = request.cutoff or month.scheduled_at
+    archived = archived_manifests(archive)
+    before = _month_before(month)
+    manifest_before = report_previous.newest_manifest(archived, str(before))
     inputs = Inputs(
-        data=_data(store, month),
+        data=_data(store, month, before, manifest_before),
         policy_digest=policy.digest,
         code_version=code_identity(),
         judge=Judge(model=lexical_judge.fingerprint(policy), digest=None, prompt_sha256=None, calibration=None),
         window=Window(start=_utc(month.start), end=_utc(month.end), timezone="Europe/Paris"),
         scheduled_at=cutoff,
     )
-    built = report_build.build(
-        _facts(request, store, policy, cutoff),
+    policy_before = _policy_before(request, month)
+    previous = report_previous.previous_month(
+        str(before),
+        _monthly(store, before),
+        manifest_before,
         inputs,
-        archived_manifests(archive),
+        _policy_facts(policy),
+        None if policy_before is None else _policy_facts(policy_before),
+    )
+    built = report_build.build(
+        replace(_facts(request, store, policy, cutoff), previous=previous),
+        inputs,
+        archived,
         render=pdf.render,
+        summarise=pdf.render_summary,
         sign=lambda content: signing.sign(content, request.signing),
         pages=verify_pdf.page_count,
         reason=request.reason,
@@ -86,14 +107,33 @@ def build_month(request: MonthRequest, archive: Archive) -> report_build.Built:
     return built
 
 
-def _data(store: TableStore, month: Month) -> tuple[DataDigest, ...]:
+def _data(store: TableStore, month: Month, before: Month, manifest_before: Manifest | None) -> tuple[DataDigest, ...]:
     days = [day.isoformat() for day in month.days()]
-    wanted = [(key, days) for key in DAILY_TABLES] + [(MONTHLY_TABLE, [month.first_day.isoformat()])]
+    months = [one.first_day.isoformat() for one in (before, month)]
+    wanted = [(key, days) for key in DAILY_TABLES] + [(MONTHLY_TABLE, months)]
     out = []
     for key, partitions in wanted:
         names, rows, sha = store.digest(key, partitions)
         out.append(DataDigest(asset="/".join(key), partitions=names, rows=rows, sha256=sha))
+    if store.has(MONTHLY_TABLE, months[0]):
+        # What the comparison takes from the archived month before is an input like any other.
+        facts = report_previous.facts_digest(manifest_before)
+        known = int(manifest_before is not None)
+        out.append(DataDigest(asset="audit/bias_report", partitions=(months[0],), rows=known, sha256=facts))
     return tuple(out)
+
+
+def _monthly(store: TableStore, month: Month) -> list[Aggregate]:
+    partition = month.first_day.isoformat()
+    return records(store.read(MONTHLY_TABLE, partition), Aggregate) if store.has(MONTHLY_TABLE, partition) else []
+
+
+def _month_before(month: Month) -> Month:
+    return Month(month.year - (month.number == 1), month.number - 1 or 12)
+
+
+def _policy_facts(policy: Policy) -> report_previous.PolicyFacts:
+    return report_previous.PolicyFacts(policy.digest, policy.file_digests)
 
 
 def _facts(request: MonthRequest, store: TableStore, policy: Policy, cutoff: datetime) -> ReportInputs:

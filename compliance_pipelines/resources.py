@@ -18,9 +18,11 @@ from compliance_guardrails.policy import Policy, load_policy
 from pydantic import PrivateAttr
 
 from compliance_pipelines.adapters.archive_dir import DirectoryArchive
+from compliance_pipelines.adapters.embeddings import Embedder, embedder
 from compliance_pipelines.adapters.judge_asks import Session
 from compliance_pipelines.adapters.judge_config import JudgeConfigError, JudgeSettings, judge_settings
 from compliance_pipelines.adapters.judge_pool import Budget, Limits
+from compliance_pipelines.adapters.judge_probes import gateway
 from compliance_pipelines.adapters.langfuse_export import ExportReader
 from compliance_pipelines.adapters.signing import SigningConfig
 from compliance_pipelines.core.periods import Month
@@ -28,6 +30,7 @@ from compliance_pipelines.core.ports import Archive
 from compliance_pipelines.core.verify_revision import Tools
 from compliance_pipelines.io_manager import ParquetIOManager
 from compliance_pipelines.reporting import MonthRequest
+from compliance_pipelines.resources_alerting import AlertingResource, alerting_from
 
 _EMBEDDED_HMAC_KEY = b"compliance-pipelines embedded default, not a secret"
 
@@ -143,12 +146,19 @@ class ArchiveResource(dg.ConfigurableResource):
 
 
 class JudgeResource(dg.ConfigurableResource):
-    """The LLM judge; an empty `base_url` means none. Seconds; `max_calls` bounds one run, `patience` an outage."""
+    """The LLM judge; an empty `base_url` means none. Seconds; `max_calls` bounds one run, `patience` an outage.
+
+    `assistants_url`: the gateway whose assistants are probed, empty for none. `embedding_url`: empty for the bundled one.
+    """
 
     home: str
     base_url: str = ""
     model: str = ""
     key_variable: str = "JUDGE_API_KEY"
+    assistants_url: str = ""
+    assistants_key_variable: str = "LITELLM_CI_KEY"
+    embedding_url: str = ""
+    embedding_model: str = ""
     concurrency: int = 8
     timeout: float = 120.0
     patience: float = 900.0
@@ -166,19 +176,46 @@ class JudgeResource(dg.ConfigurableResource):
 
     def session(self) -> Session:
         """A fresh session, with a budget of its own."""
-        key = os.environ.get(self.key_variable, "").strip() or None
+        return self._session(self.base_url, self.model, self.key_variable)
+
+    def assistant(self, alias: str) -> Session:
+        """A session that asks the assistant called `alias` through the gateway."""
+        return self._session(self.assistants_url, alias, self.assistants_key_variable)
+
+    def embedder(self) -> Embedder:
+        """The encoder of the evaluation metrics."""
+        wanted = {"EMBEDDING_BASE_URL": self.embedding_url, "EMBEDDING_MODEL": self.embedding_model}
+        return embedder({**wanted, "JUDGE_API_KEY": os.environ.get(self.key_variable, "").strip()})
+
+    def _session(self, url: str, model: str, key_variable: str) -> Session:
+        key = os.environ.get(key_variable, "").strip() or None
         limits = Limits(concurrency=self.concurrency, patience=self.patience)
-        settings = JudgeSettings(self.base_url, self.model, key)
-        return Session(settings, limits, Budget(self.max_calls), self.timeout)
+        return Session(JudgeSettings(url, model, key), limits, Budget(self.max_calls), self.timeout)
 
 
 def judge_from_env(home: str) -> JudgeResource:
     """The judge that the environment asks for; SettingsError when it is set but wrong."""
     try:
-        found = judge_settings(os.environ)
+        found, probed = judge_settings(os.environ), gateway(os.environ)
+        embedder(os.environ)
     except JudgeConfigError as wrong:
         raise SettingsError(str(wrong)) from None
-    return JudgeResource(home=home, base_url=found.base_url, model=found.model) if found else JudgeResource(home=home)
+    return JudgeResource(
+        home=home,
+        base_url=found.base_url if found else "",
+        model=found.model if found else "",
+        assistants_url=probed[0] if probed else "",
+        embedding_url=os.environ.get("EMBEDDING_BASE_URL", "").strip(),
+        embedding_model=os.environ.get("EMBEDDING_MODEL", "").strip(),
+    )
+
+
+def alerting_from_env(home: str) -> AlertingResource:
+    """The alerting that the environment asks for; SettingsError when it is set but wrong."""
+    try:
+        return alerting_from(os.environ, home)
+    except JudgeConfigError as wrong:
+        raise SettingsError(str(wrong)) from None
 
 
 class InstallationResource(dg.ConfigurableResource):
@@ -244,6 +281,7 @@ def from_env() -> dict[str, object]:
         "io_manager": ParquetIOManager(home=home),
         "policy": PolicyResource(policy_dir=policy_dir),
         "judge": judge_from_env(home),
+        "alerting": alerting_from_env(home),
         "source": TraceSourceResource(export=str(found.export), home=home, synthetic=found.synthetic),
         "archive": ArchiveResource(home=home, s3_endpoint=found.s3_endpoint, s3_bucket=found.s3_bucket),
         "installation": InstallationResource(

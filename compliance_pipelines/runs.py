@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -44,7 +43,7 @@ def dagster_home(home: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     settings, ours = folder / "dagster.yaml", Path(__file__).parent.parent / "dagster.yaml"
     if not settings.exists() and ours.exists():
-        shutil.copyfile(ours, settings)
+        settings.symlink_to(ours)
     os.environ["DAGSTER_HOME"] = str(folder.absolute())
     return folder
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from reportlab.lib.colors import Color
 
 from compliance_pipelines.adapters import fonts
-from compliance_pipelines.adapters.charts_base import Drawing, put_line, put_ring, put_text
+from compliance_pipelines.adapters.charts_base import FOOTROOM, HEADROOM, RowsDrawing, put_line, put_ring, put_text
 from compliance_pipelines.adapters.pdf_marks import draw_mark
 from compliance_pipelines.adapters.pdf_style import (
     ACCENT,
@@ -37,14 +37,13 @@ from compliance_pipelines.core.report_tree import (
 )
 
 LABEL_WIDTH, NOTE_WIDTH = 118.0, 106.0
-ROW, HEADROOM, FOOTROOM = 13.4, 15.0, 14.0
 
 
-class IntervalDrawing(Drawing):
+class IntervalDrawing(RowsDrawing):
     """Mean (mark), interval (bar), minimum (small ring), threshold (upright) of each department."""
 
     def __init__(self, chart: IntervalChart, rows: Sequence[IntervalRow], node: Node) -> None:
-        super().__init__(node, HEADROOM + ROW * len(rows) + FOOTROOM)
+        super().__init__(node, len(rows))
         self.chart = chart
         self.rows = rows
         values = [
@@ -74,7 +73,7 @@ class IntervalDrawing(Drawing):
             put_text(canvas, at(value), 4, label, size=CHART_SMALL, color=MUTED, align="center")
         self._legend(canvas, left)
         for index, row in enumerate(self.rows):
-            y = top - ROW * (index + 0.5)
+            y = top - self.row * (index + 0.5)
             self._row(canvas, row, y, at)
 
     def _row(self, canvas: TaggedCanvas, row: IntervalRow, y: float, position: Callable[[float], float]) -> None:
@@ -118,11 +117,11 @@ def _square(canvas: TaggedCanvas, x: float, y: float, half: float) -> None:
     canvas.rect(x - half, y - half, 2 * half, 2 * half, stroke=1, fill=1)
 
 
-class BarsDrawing(Drawing):
+class BarsDrawing(RowsDrawing):
     """Stacked shares, dark then light (grey when not split), value and base at the end of the row."""
 
     def __init__(self, chart: BarsChart, rows: Sequence[BarRow], node: Node) -> None:
-        super().__init__(node, HEADROOM + ROW * len(rows) + FOOTROOM)
+        super().__init__(node, len(rows))
         self.chart = chart
         self.rows = rows
 
@@ -143,7 +142,7 @@ class BarsDrawing(Drawing):
             put_text(canvas, x + 13, y, label, size=CHART_SMALL, color=MUTED)
             x += 13 + fonts.width(label, fonts.REGULAR, CHART_SMALL) + 14
         for index, row in enumerate(self.rows):
-            middle = top - ROW * (index + 0.5)
+            middle = top - self.row * (index + 0.5)
             put_text(canvas, 0, middle - 2.6, fonts.fit(row.label, fonts.REGULAR, CHART_LABEL, LABEL_WIDTH - 8))
             put_text(canvas, self.width, middle - 2.6, row.note, align="right", size=CHART_SMALL + 0.4)
             start = left

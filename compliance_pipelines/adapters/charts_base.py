@@ -20,6 +20,8 @@ from compliance_pipelines.core.report_tree import (
     Align,
 )
 
+ROW, LEAST_ROW, HEADROOM, FOOTROOM = 13.4, 10.4, 15.0, 14.0
+
 
 class Drawing(Flowable):
     """A chart of fixed height; subclasses draw inside (0, 0, width, height), tagged as one figure."""
@@ -35,6 +37,13 @@ class Drawing(Flowable):
         self.width = availWidth
         return availWidth, self.height
 
+    def close_up(self, room: float | None) -> None:
+        """Take less height to fit `room` where the chart can and stays readable; None: its natural height."""
+
+    def cut(self, room: float) -> list[Drawing]:  # noqa: ARG002 - most charts are not cut
+        """Return two drawings of which the first fits `room`, or nothing where that cannot be."""
+        return []
+
     def draw(self) -> None:
         """Draw the chart as the content of its figure node."""
         with self.canv.tagged(self.node):
@@ -43,6 +52,22 @@ class Drawing(Flowable):
     def paint(self, canvas: TaggedCanvas) -> None:
         """Draw; subclasses only."""
         raise NotImplementedError
+
+
+class RowsDrawing(Drawing):
+    """A chart with one line a department, whose lines can come closer."""
+
+    row: float = ROW
+
+    def __init__(self, node: Node, count: int) -> None:
+        super().__init__(node, HEADROOM + ROW * count + FOOTROOM)
+        self.count = count
+
+    def close_up(self, room: float | None) -> None:
+        """See `Drawing.close_up`: lines no closer than `LEAST_ROW`."""
+        fitting = ROW if room is None else (room - HEADROOM - FOOTROOM) / max(1, self.count)
+        self.row = min(ROW, fitting) if fitting >= LEAST_ROW else ROW
+        self.height = HEADROOM + self.row * self.count + FOOTROOM
 
 
 def put_text(

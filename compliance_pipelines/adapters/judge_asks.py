@@ -45,7 +45,7 @@ class Session:
 
     def client(self) -> ChatClient:
         """A client for this session's endpoint."""
-        return ChatClient(self.settings, PARAMETERS, self.timeout, self.limits.concurrency)
+        return ChatClient(self.settings, PARAMETERS, self.timeout)
 
     def pool(self, call: Callable[[T], Coroutine[Any, Any, Answer]], answered: Callable[[T, Answer], bool]) -> Pool[T]:
         """A pool with this session's bounds."""

@@ -6,7 +6,8 @@ meaning (core.judge_reply reads). Errors never carry a server's text, a key or a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -66,23 +67,39 @@ class _Completion(msgspec.Struct):
 class ChatClient:
     """Calls to one model. Use as an async context manager; `parameters` go into every request."""
 
-    def __init__(
-        self, settings: JudgeSettings, parameters: Mapping[str, Any], timeout: float, concurrency: int
-    ) -> None:
+    def __init__(self, settings: JudgeSettings, parameters: Mapping[str, Any], timeout: float) -> None:
         self._settings = settings
         self._parameters = dict(parameters)
         self._url = f"{settings.base_url}/chat/completions"
         self._decoder = msgspec.json.Decoder(_Completion)
         self._encoder = msgspec.json.Encoder()
-        limits = httpx.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
-        self._http = httpx.AsyncClient(headers=_headers(settings), timeout=timeout, limits=limits, trust_env=False)
+        self._timeout = timeout
+        # one pool of connections for all costs a scan over them at each step of each call: a client a call in flight
+        self._free: list[httpx.AsyncClient] = []
+        self._all: list[httpx.AsyncClient] = []
+        self._tls = httpx.create_ssl_context(trust_env=False)
 
     async def __aenter__(self) -> ChatClient:
-        await self._http.__aenter__()
         return self
 
-    async def __aexit__(self, *error: Any) -> None:
-        await self._http.__aexit__(*error)
+    async def __aexit__(self, *_: Any) -> None:
+        for http in self._all:
+            await http.aclose()
+
+    @contextmanager
+    def _lent(self) -> Generator[httpx.AsyncClient]:
+        if not self._free:
+            one = httpx.Limits(max_connections=1, max_keepalive_connections=1)
+            made = httpx.AsyncClient(
+                headers=_headers(self._settings), timeout=self._timeout, limits=one, verify=self._tls, trust_env=False
+            )
+            self._free.append(made)
+            self._all.append(made)
+        http = self._free.pop()
+        try:
+            yield http
+        finally:
+            self._free.append(http)
 
     async def ask(
         self, messages: Messages, schema: Mapping[str, object] | None, wall: Callable[[], datetime]
@@ -96,8 +113,9 @@ class ChatClient:
             asked = {"name": "reponse", "strict": True, "schema": schema}
             body["response_format"] = {"type": "json_schema", "json_schema": asked}
         try:
-            async with self._http.stream("POST", self._url, content=self._encoder.encode(body)) as response:
-                raw = await _bounded(response)
+            with self._lent() as http:
+                async with http.stream("POST", self._url, content=self._encoder.encode(body)) as response:
+                    raw = await _bounded(response)
         except httpx.TimeoutException:
             return Answer(reason=TIMEOUT, retry=True)
         except (httpx.TransportError, httpx.DecodingError):

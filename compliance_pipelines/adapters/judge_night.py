@@ -45,19 +45,22 @@ class Night:
 
 
 def open_judge(session: Session, files: JudgeFiles, cache: SqliteCache) -> NeutralityJudge:
-    """The judge with its model's digest; when its server does not answer, with the digest it had last time.
+    """The judge with its model's digest. Raises JudgeConfigError when it is set but wrong."""
+    return NeutralityJudge(session, files, cache, known_digest(session, cache))
 
-    Raises JudgeConfigError when it is set but wrong.
+
+def known_digest(session: Session, cache: SqliteCache) -> str | None:
+    """The digest of the session's model; when its server does not answer, the one it had last time.
+
+    What the cache holds can then still be served, and the pool waits for the rest. Raises JudgeConfigError.
     """
-    endpoint, model = session.settings.base_url, session.settings.model
+    where, model = session.settings.base_url, session.settings.model
     try:
         digest = model_digest(session.settings)
     except JudgeUnavailableError:
-        # what the cache holds can still be served, and the pool waits for the rest
-        _, digest = cache.digest(endpoint, model)
-    else:
-        cache.remember(endpoint, model, digest)
-    return NeutralityJudge(session, files, cache, digest)
+        return cache.digest(where, model)[1]
+    cache.remember(where, model, digest)
+    return digest
 
 
 def judge_night_of(

@@ -209,24 +209,43 @@ class StateFolder:
         self._held.close()
 
 
+def purge(root: Path, before: datetime) -> int:
+    """Remove interrupted reads untouched since `before` (they hold trace text); returns how many. Held ones stay."""
+    old = [path for path in root.glob("read-*") if path.stat().st_mtime < before.timestamp()]
+    return sum(_drop(path) for path in old)
+
+
 def _hold(folder: Path) -> BinaryIO | None:
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = (folder / "lock").open("ab")
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    while True:
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            handle = (folder / "lock").open("ab")
+        except FileNotFoundError:
+            continue
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            handle.close()
+            return None
+        # its last holder may have removed the folder between the opening and the lock
+        if (folder / "lock").exists() and (folder / "lock").stat().st_ino == os.fstat(handle.fileno()).st_ino:
+            return handle
         handle.close()
-        return None
-    return handle
+
+
+def _drop(folder: Path) -> bool:
+    held = _hold(folder)
+    if held is None:
+        return False
+    shutil.rmtree(folder, ignore_errors=True)
+    held.close()
+    return True
 
 
 def _sweep(root: Path, mine: Path) -> None:
     others = sorted((path for path in root.glob("read-*") if path != mine), key=lambda path: path.stat().st_mtime)
     for folder in others[:-_MAX_LEFTOVERS]:
-        held = _hold(folder)
-        if held is not None:
-            shutil.rmtree(folder, ignore_errors=True)
-            held.close()
+        _drop(folder)
 
 
 def _records(handle: BinaryIO) -> Iterator[tuple[int, bytes, int]]:

@@ -123,6 +123,20 @@ class WindowReader:
         limit, stuck, again, restarted = source.limit, 0, 0, False
         while not journal.state.done:
             cursor = journal.state.cursor
+            if journal.state.pages and cursor is None:
+                # the last page is there, perhaps since before a kill
+                if not source.numbered or journal.state.whole:
+                    journal.finish()
+                    return
+                again += 1
+                with self._lock:
+                    self.progress.read_again += 1
+                if again >= _AGAIN:
+                    reason = f"Langfuse ({self.http.server.host}) : pages mouvantes sur {source.path}"
+                    self._narrow(window, journal, TooWideError(reason))
+                    return
+                journal.reset()
+                continue
             try:
                 page, rows = self._page(source, window, cursor, limit)
             except PageTooLargeError:
@@ -152,19 +166,6 @@ class WindowReader:
                 continue
             journal.page(page, rows)
             self._tell(source, page)
-            if page.cursor is not None:
-                continue
-            if source.numbered and not journal.state.whole:
-                again += 1
-                with self._lock:
-                    self.progress.read_again += 1
-                if again >= _AGAIN:
-                    reason = f"Langfuse ({self.http.server.host}) : pages mouvantes sur {source.path}"
-                    self._narrow(window, journal, TooWideError(reason))
-                    return
-                journal.reset()
-                continue
-            journal.finish()
 
     def _page(self, source: Source, window: Window, cursor: str | None, limit: int) -> tuple[Page, bytes | bytearray]:
         answer = self.http.get(source.path, source.query(window, cursor, limit), source.pack, whole=limit == 1)

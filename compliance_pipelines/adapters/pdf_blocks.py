@@ -1,49 +1,36 @@
 """From the blocks of the report tree to things that can be drawn, each tied to its structure node.
 
-One function a kind of block; order and words are those of the tree. Charts longer than a page are cut into
-several.
+One function a kind of block; order and words are those of the tree. Charts are `pdf_charts`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
 
-from reportlab.platypus.flowables import CondPageBreak, Flowable, KeepTogether, Spacer
+from reportlab.platypus.flowables import CondPageBreak, Flowable, Spacer
 
 from compliance_pipelines.adapters import fonts
 from compliance_pipelines.adapters import pdf_style as style
-from compliance_pipelines.adapters.charts import BarsDrawing, IntervalDrawing
-from compliance_pipelines.adapters.charts_base import Drawing
-from compliance_pipelines.adapters.charts_grids import PANEL_COLUMNS, MatrixDrawing, PanelsDrawing
 from compliance_pipelines.adapters.pdf_boxes import Box, TileRow
+from compliance_pipelines.adapters.pdf_charts import Chart, chart_flowables
 from compliance_pipelines.adapters.pdf_grid import Grid, GridSpec, HeadCell
 from compliance_pipelines.adapters.pdf_tags import Node
 from compliance_pipelines.adapters.pdf_text import Para
 from compliance_pipelines.core.report_tree import (
     VERDICT_MARKS,
     Align,
-    BarsChart,
     Block,
     Bullets,
     Callout,
     Cell,
     FactList,
     Heading,
-    IntervalChart,
-    MatrixChart,
-    PanelsChart,
     Table,
     Text,
     Tiles,
     VerdictBox,
 )
-
-T = TypeVar("T")
-Chart = IntervalChart | PanelsChart | BarsChart | MatrixChart
-_ROWS_A_CHART = 28
-_CELLS_A_CHART = 60
 
 
 def section_flowables(blocks: Sequence[Block], parent: Node) -> list[Flowable]:
@@ -55,7 +42,7 @@ def section_flowables(blocks: Sequence[Block], parent: Node) -> list[Flowable]:
             heading = Para(block.text, style.HEADING, parent.add("H3"))
             continue
         if isinstance(block, Chart):
-            out.extend(_chart(block, parent, heading))
+            out.extend(chart_flowables(block, parent, heading))
         else:
             if heading is not None:
                 out.extend((CondPageBreak(110), heading))
@@ -161,30 +148,3 @@ def _verdict(block: VerdictBox, parent: Node) -> Box:
     word = Para(block.verdict.value, replace(style.VERDICT, color=color), group.add("P"), mark=mark)
     reason = Para(block.reason, style.BODY, group.add("P"))
     return Box([word, reason], color, weight=4.0)
-
-
-def _chart(block: Chart, parent: Node, heading: Para | None) -> list[Flowable]:
-    title = Para(block.title, style.CAPTION, parent.add("P"))
-    text = Para(block.description, style.DESCRIPTION, parent.add("P"))
-    drawings = _drawings(block, parent)
-    above = [heading] if heading is not None else []
-    return [KeepTogether([*above, title, text, drawings[0]]), *drawings[1:]]
-
-
-def _drawings(block: Chart, parent: Node) -> list[Drawing]:
-    # One figure of the structure, however many parts it is drawn in.
-    node = parent.add("Figure", alt=f"{block.title}. {block.description}")
-    match block:
-        case IntervalChart():
-            return [IntervalDrawing(block, part, node) for part in _parts(block.rows, _ROWS_A_CHART)]
-        case BarsChart():
-            return [BarsDrawing(block, part, node) for part in _parts(block.rows, _ROWS_A_CHART)]
-        case PanelsChart():
-            return [PanelsDrawing(block, part, node) for part in _parts(block.panels, PANEL_COLUMNS)]
-        case MatrixChart():
-            cells = _parts(block.cells, _CELLS_A_CHART)
-            return [MatrixDrawing(replace(block, cells=tuple(part)), node) for part in cells]
-
-
-def _parts(items: Sequence[T], size: int) -> list[Sequence[T]]:
-    return [items[start : start + size] for start in range(0, len(items), size)]

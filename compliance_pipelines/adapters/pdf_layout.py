@@ -132,7 +132,7 @@ def _build(report: Report, known: Pages, *, only_first: bool = False) -> Drawn:
     fonts.register()
     root = Node("Document")
     found = Pages()
-    story = _masthead(report, root)
+    story = _masthead(report, root, summary=only_first)
     for section in report.sections[: 1 if only_first else None]:
         part = root.add("Sect")
         if section.number > 1:
@@ -151,16 +151,18 @@ def _build(report: Report, known: Pages, *, only_first: bool = False) -> Drawn:
     return Drawn(buffer.getvalue(), root, found)
 
 
-def _masthead(report: Report, root: Node) -> list[Flowable]:
+def _masthead(report: Report, root: Node, *, summary: bool) -> list[Flowable]:
     head = root.add("Sect")
     month = report.month_label
+    signature = "signature électronique prévue" if report.signed else "non signé"
+    if summary:
+        signature = "synthèse d’une page, le rapport complet et son manifeste font foi"
     story: list[Flowable] = [
         Para(report.title, style.TITLE, head.add("H1")),
         Para(f"{month[:1].upper()}{month[1:]} – {report.subtitle}", style.SUBTITLE, head.add("P")),
         Para(
             f"{report.revision_label[:1].upper()}{report.revision_label[1:]} ; généré pour le "
-            f"{instant_fr(report.created)} ; "
-            f"{'signature électronique prévue' if report.signed else 'non signé'}",
+            f"{instant_fr(report.created)} ; {signature}",
             style.SUBTITLE,
             head.add("P"),
         ),

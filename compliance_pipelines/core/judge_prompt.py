@@ -37,9 +37,13 @@ def token_of(parts: Sequence[str]) -> str:
 def tame(text: str) -> str:
     """`text` without angle or square brackets, control and format characters, lone surrogates: still readable."""
     out = text.translate(_TAME)
-    if out.isascii() and out.isprintable():
-        return out
-    return "".join(c for c in out if c in _KEPT_CONTROLS or unicodedata.category(c) not in {"Cc", "Cf", "Cs", "Co"})
+    # by distinct character: a long document has few
+    dropped = {ord(c): None for c in set(out) if not c.isprintable() and _unwanted(c)}
+    return out.translate(dropped) if dropped else out
+
+
+def _unwanted(char: str) -> bool:
+    return char not in _KEPT_CONTROLS and unicodedata.category(char) in {"Cc", "Cf", "Cs", "Co"}
 
 
 def framed(name: str, text: str, token: str) -> str:

@@ -14,9 +14,11 @@ from datetime import datetime
 from compliance_pipelines.core import evidence, report
 from compliance_pipelines.core.evidence import Decision, DecisionKind, Inputs, Manifest, Rendered
 from compliance_pipelines.core.report_inputs import ReportInputs
+from compliance_pipelines.core.report_summary import JSON_NAME, summary_json, summary_pdf_name
 from compliance_pipelines.core.report_tree import Report
 
 Render = Callable[[Report, Mapping[str, bytes]], bytes]
+Summarise = Callable[[Report], bytes]
 Sign = Callable[[bytes], bytes | None]
 CountPages = Callable[[bytes], int]
 
@@ -36,27 +38,38 @@ def build(
     archived: Sequence[Manifest],
     *,
     render: Render,
+    summarise: Summarise,
     sign: Sign,
     pages: CountPages,
     reason: str,
     built_at: datetime,
 ) -> Built:
-    """Render as the archive's last revision would be; keep it when nothing changed, else make the next one."""
+    """Render as the archive's last revision would be; keep it when nothing changed, else make the next one.
+
+    `files` holds the PDF, the figures embedded in it, the one-page summary (PDF and JSON) and the manifest.
+    """
     decision = evidence.decide(archived, facts.month, inputs.digest)
-    rendered = _rendered(facts, inputs, decision, render, sign, pages)
+    tools = _Tools(render, summarise, sign, pages)
+    rendered = _rendered(facts, inputs, decision, tools)
     if decision.kind is DecisionKind.IDENTICAL:
         decision = evidence.decide(archived, facts.month, inputs.digest, evidence.sha256(rendered.pdf_unsigned))
         if decision.kind is DecisionKind.IDENTICAL and decision.archived is not None:
             return Built(decision, decision.archived, rendered.files(decision.archived))
-        rendered = _rendered(facts, inputs, decision, render, sign, pages)
+        rendered = _rendered(facts, inputs, decision, tools)
     why = reason or (_differences(decision.archived, inputs) if decision.archived else "")
     manifest = evidence.build_manifest(decision, inputs, rendered, reason=why or None, built_at=built_at)
     return Built(decision, manifest, rendered.files(manifest))
 
 
-def _rendered(
-    facts: ReportInputs, inputs: Inputs, decision: Decision, render: Render, sign: Sign, pages: CountPages
-) -> Rendered:
+@dataclass(frozen=True, slots=True)
+class _Tools:
+    render: Render
+    summarise: Summarise
+    sign: Sign
+    pages: CountPages
+
+
+def _rendered(facts: ReportInputs, inputs: Inputs, decision: Decision, tools: _Tools) -> Rendered:
     previous = decision.previous
     printed = replace(
         facts,
@@ -66,8 +79,12 @@ def _rendered(
     )
     tree = report.build_report(printed)
     attached = report.attachments(tree)
-    pdf = render(tree, attached)
-    return Rendered(pdf_unsigned=pdf, pdf_signed=sign(pdf), pages=pages(pdf), attachments=attached)
+    pdf = tools.render(tree, attached)
+    # The summary is archived beside the report, under the same manifest; only the figures are embedded in the PDF.
+    beside = {summary_pdf_name(facts.month): tools.summarise(tree), JSON_NAME: summary_json(tree)}
+    return Rendered(
+        pdf_unsigned=pdf, pdf_signed=tools.sign(pdf), pages=tools.pages(pdf), attachments={**attached, **beside}
+    )
 
 
 def _differences(before: Manifest, inputs: Inputs) -> str:

@@ -22,6 +22,7 @@ from compliance_pipelines.core.report_context import (
     masked_cell,
     verdict_cell,
 )
+from compliance_pipelines.core.report_evolution import evolution_blocks
 from compliance_pipelines.core.report_tree import (
     Block,
     Callout,
@@ -50,6 +51,8 @@ def citation_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
     markers = {row.department: row for row in context.rows(MARKER)}
     rows = context.rows(CITATION)
     blocks.extend(_share_blocks(context, CITATION, rows, markers))
+    evolution, moved = evolution_blocks(context, 3, CITATION)
+    blocks.extend(evolution)
     blocks.append(Heading("Chiffres retrouvés dans les sources"))
     blocks.append(
         Text(
@@ -72,6 +75,7 @@ def citation_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
         loose = _marker_mean(context, markers, row)
         if loose is not None and not context.hides(row):
             figures.append(Figure(3, fmt.clean(row.department, 64), MARKER, "mean", round(loose, 6)))
+    figures.extend(moved)
     title = "Citation des sources et exactitude des chiffres"
     return Section(3, "citations", title, tuple(blocks)), tuple(figures)
 

@@ -210,6 +210,22 @@ class ExtractionCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class PreviousMonth:
+    """The monthly rows of the month before ("YYYY-MM") and why they may not be compared with this month's.
+
+    `breaks` are (metric or None for all, French reason): policy, evaluator or code changed.
+    """
+
+    month: str
+    aggregates: tuple[Aggregate, ...]
+    breaks: tuple[tuple[str | None, str], ...] = ()
+
+    def breaks_of(self, metric: str) -> tuple[str, ...]:
+        """The reasons that touch one metric."""
+        return tuple(reason for touched, reason in self.breaks if touched in (None, metric))
+
+
+@dataclass(frozen=True, slots=True)
 class ReportInputs:
     """Everything one monthly report prints. Times are aware; `window_start`/`window_end` bound the Paris
     month.
@@ -249,6 +265,7 @@ class ReportInputs:
     legal_as_of: dt.date | None = None
     sampling_fr: tuple[str, ...] = ()
     limits_fr: tuple[str, ...] = ()
+    previous: PreviousMonth | None = None
     previous_manifest_sha256: str | None = None
     min_n: int = 30
     max_unscored_rate: float = 0.10

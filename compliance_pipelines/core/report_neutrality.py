@@ -25,6 +25,7 @@ from compliance_pipelines.core.report_context import (
     masked_cell,
     verdict_cell,
 )
+from compliance_pipelines.core.report_evolution import evolution_blocks
 from compliance_pipelines.core.report_tree import (
     Block,
     Callout,
@@ -71,6 +72,9 @@ def neutrality_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
         blocks.extend(_neutrality_blocks(context, metric, rows))
         for row in rows:
             figures.extend(aggregate_figures(context, 2, row))
+        evolution, moved = evolution_blocks(context, 2, metric)
+        blocks.extend(evolution)
+        figures.extend(moved)
     if not context.neutrality_metrics:
         blocks.append(Callout("Non mesuré ce mois-ci", "Aucune note de neutralité sur la période.", Mark.DASH))
     return Section(2, "neutralite", "Neutralité par direction", tuple(blocks)), tuple(figures)

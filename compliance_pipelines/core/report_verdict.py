@@ -9,8 +9,6 @@ from __future__ import annotations
 from compliance_pipelines.core import report_format as fmt
 from compliance_pipelines.core.records import Aggregate, Verdict
 from compliance_pipelines.core.report_context import (
-    CITATION,
-    GROUNDING,
     JUDGE,
     LEXICAL,
     METRIC_LABELS,
@@ -18,24 +16,18 @@ from compliance_pipelines.core.report_context import (
     Context,
 )
 from compliance_pipelines.core.report_inputs import PairVerdict
-from compliance_pipelines.core.report_suppress import published, safe_total
+from compliance_pipelines.core.report_key_figures import ALL, JUDGED, key_figures
 from compliance_pipelines.core.report_tree import (
     VERDICT_MARKS,
     Block,
     Callout,
-    Cell,
-    Column,
     FactList,
     Figure,
     Mark,
     Section,
-    Table,
-    Tile,
-    Tiles,
     VerdictBox,
 )
 
-JUDGED = (JUDGE, LEXICAL, CITATION, GROUNDING)
 _HIGH_RISK = {"CRITICAL", "HIGH"}
 
 
@@ -89,7 +81,8 @@ def _failure_reason(context: Context, failing: list[Aggregate], biased: list[str
 def verdict_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
     """Section 1: verdict, key figures, verdicts by measure, scope."""
     verdict, reason = month_verdict(context)
-    blocks: list[Block] = [VerdictBox(verdict, reason), _tiles(context), _measures(context), _scope(context)]
+    tiles, measures, figures = key_figures(context)
+    blocks: list[Block] = [VerdictBox(verdict, reason), tiles, measures, _scope(context)]
     if not context.inputs.signed:
         blocks.append(
             Callout(
@@ -98,88 +91,8 @@ def verdict_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
                 Mark.INFO,
             )
         )
-    figures = (Figure(1, "toutes", "month", "verdict", verdict.value),)
-    return Section(1, "verdict", "Verdict et périmètre", tuple(blocks)), figures
-
-
-def _tiles(context: Context) -> Tiles:
-    inputs = context.inputs
-    metric = JUDGE if JUDGE in context.neutrality_metrics else LEXICAL
-    rows = [row for row in context.rows(metric) if not context.hides(row)]
-    scored = sum(row.n_scored for row in rows)
-    judged = [row for row in rows if row.mean is not None and row.threshold is not None]
-    reached = sum(1 for row in judged if row.mean is not None and row.mean >= (row.threshold or 0.0))
-    citations = [row for row in context.rows(CITATION) if not context.hides(row) and row.mean is not None]
-    n_cited = sum(row.n_scored for row in citations)
-    cited = sum((row.mean or 0.0) * row.n_scored for row in citations)
-    humans = [item for item in published(inputs.oversight, context.mask, lambda f: f.department) if item.traces]
-    traces = sum(item.traces for item in humans)
-    given = sum(item.feedback_up + item.feedback_down for item in humans)
-    seen = published(inputs.coverage, context.mask, lambda item: item.department)
-    requests = safe_total(seen, context.mask, lambda item: item.requests)
-    scores = sum(item.with_retrieval_score for item in seen)
-    suffix = " (indicatif, sans LLM)" if metric == LEXICAL else ""
-    return Tiles(
-        (
-            Tile(
-                f"{reached} / {len(judged)}" if judged else fmt.ABSENT,
-                f"directions au seuil de neutralité{suffix}",
-                f"N = {fmt.integer(scored)} traces notées",
-            ),
-            Tile(
-                fmt.percent(cited / n_cited) if n_cited else fmt.ABSENT,
-                "réponses dont chaque affirmation est sourcée",
-                f"N = {fmt.integer(n_cited)} ; seuil {fmt.percent(inputs.citation_threshold, 0)}",
-            ),
-            Tile(
-                fmt.percent(given / traces) if traces else fmt.ABSENT,
-                "traces avec un avis humain explicite",
-                f"N = {fmt.integer(traces)} traces",
-            ),
-            Tile(
-                fmt.percent(scores / requests) if requests else fmt.ABSENT,
-                "requêtes vues par le contrôle documentaire",
-                f"N = {fmt.integer(requests)} requêtes",
-            ),
-        )
-    )
-
-
-def _measures(context: Context) -> Table:
-    order = (
-        Verdict.CONFORME,
-        Verdict.NON_CONFORME,
-        Verdict.INDICATIF,
-        Verdict.INSUFFISANT,
-        Verdict.SANS_OBJET,
-    )
-    rows = []
-    for metric in JUDGED:
-        found = context.rows(metric)
-        if not found:
-            continue
-        counts = [sum(1 for row in found if row.verdict is verdict) for verdict in order]
-        base = sum(row.n_scored for row in found if not context.hides(row))
-        rows.append(
-            (
-                Cell(METRIC_LABELS[metric], strong=True),
-                Cell(fmt.integer(base)),
-                *(Cell(str(count) if count else "–", muted=not count, strong=bool(count)) for count in counts),
-            )
-        )
-    return Table(
-        caption="Nombre de directions par mesure et par verdict",
-        columns=(
-            Column("Mesure", 50),
-            Column("N publié", 16, "right"),
-            Column("Conforme", 18, "center"),
-            Column("Non conforme", 18, "center"),
-            Column("Indicatif", 18, "center"),
-            Column("Données insuffisantes", 20, "center"),
-            Column("Sans objet", 18, "center"),
-        ),
-        rows=tuple(rows),
-    )
+    month = Figure(1, ALL, "month", "verdict", verdict.value)
+    return Section(1, "verdict", "Verdict et périmètre", tuple(blocks)), (month, *figures)
 
 
 def _scope(context: Context) -> FactList:

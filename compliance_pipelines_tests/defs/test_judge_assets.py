@@ -153,3 +153,41 @@ def test_nothing_that_was_said_reaches_the_log(home: Path) -> None:
     assert any("à relire : " in line for line in said)
     assert not any(word in " ".join(said) for word in ("franchise", "dossier", "Oui"))
     assert date.fromisoformat(DAY).isoformat() in " ".join(said)
+
+
+def materialize(home: Path, judge: JudgeResource, asset: dg.AssetsDefinition) -> dg.ExecuteInProcessResult:
+    source = dg.AssetSpec(key=dg.AssetKey(["langfuse", "traces"]), partitions_def=judge_assets.daily)
+    resources = {"io_manager": ParquetIOManager(home=str(home)), "policy": PolicyResource(), "judge": judge}
+    return dg.materialize([asset, source], partition_key=DAY, resources=resources)
+
+
+@pytest.mark.parametrize("name", ["ragas", "sycophancy_probes"])
+def test_without_a_judge_ragas_and_probes_write_nothing_and_say_so(home: Path, name: str) -> None:
+    asset = {"ragas": judge_assets.ragas_asset, "sycophancy_probes": judge_assets.probes_asset}[name]
+    result = materialize(home, JudgeResource(home=str(home)), asset)
+    assert not TableStore(home / "data").has(("evaluation", name), DAY)
+    metadata = result.asset_materializations_for_node(f"evaluation__{name}")[0].metadata
+    assert metadata["non calculé"].value == "aucun juge configuré"
+
+
+def test_probes_flip_where_the_assistant_follows_the_question(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LITELLM_CI_KEY", "cle-de-test")
+
+    def follower(request: dict) -> str:
+        question = request["messages"][-1]["content"].rpartition("Question : ")[2]
+        return "Oui." if question.endswith(("confirmez-le.", "d’accord ?", "c’est acquis ?")) else "Non."
+
+    with LlmStub() as judge, LlmStub(behave=judging(follower), key="cle-de-test") as gateway:
+        resource = JudgeResource(
+            home=str(home), base_url=judge.url, model=judge.model, assistants_url=gateway.url, patience=0.1
+        )
+        materialize(home, resource, judge_assets.probes_asset)
+        rows = records(TableStore(home / "data").read(("evaluation", "sycophancy_probes"), DAY), Judgement)
+        assert len(rows) == 11 * 3
+        assert {row.metric for row in rows} == {"sycophancy_flip"}
+        assert {row.value for row in rows} == {0.0, 1.0}
+        asked, read = len(gateway.requests), len(judge.requests)
+        assert asked == read == len({r["messages"][0]["content"] for r in gateway.requests})
+        assert {r["model"] for r in gateway.requests} >= {"claims-assistant", "finance-assistant"}
+        materialize(home, resource, judge_assets.probes_asset)
+        assert (len(gateway.requests), len(judge.requests)) == (asked, read)

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import json
 import sys
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -68,6 +66,7 @@ class LlmStub:
         def serve() -> None:
             asyncio.set_event_loop(self._loop)
             self._server = self._loop.run_until_complete(asyncio.start_server(self._connection, "127.0.0.1", 0))
+            self._port = self._server.sockets[0].getsockname()[1]
             started.set()
             self._loop.run_forever()
             self._loop.run_until_complete(self._close())
@@ -92,7 +91,7 @@ class LlmStub:
     @property
     def root(self) -> str:
         """The address without /v1."""
-        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return f"http://127.0.0.1:{self._port}"
 
     @property
     def url(self) -> str:
@@ -111,12 +110,11 @@ class LlmStub:
                 body = await reader.readexactly(int(headers.get("content-length", "0")))
                 if not await self._answer(line, headers, body, writer):
                     break
-        except (ConnectionError, asyncio.IncompleteReadError):
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            # cancelled only when the server closes, and nothing is left to do
             pass
         finally:
             writer.close()
-            with contextlib.suppress(ConnectionError):
-                await writer.wait_closed()
 
     async def _answer(self, line: str, headers: dict[str, str], body: bytes, writer: asyncio.StreamWriter) -> bool:
         path = line.split(" ")[1]
@@ -186,28 +184,28 @@ def _embeddings(request: Json) -> bytes:
 
 
 def main() -> None:
-    """Serve until the standard input closes; print the address, then the counts on demand."""
+    """Serve until the standard input closes; print the address, then "calls most_in_flight" at each line read."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--latency", type=float, default=0.2)
-    stub = LlmStub(latency=parser.parse_args().latency, keep=False)
-    counted = stub.behave
+    parser.add_argument("--content", help="reply with this instead of judging")
+    given = parser.parse_args()
+    mind = judging() if given.content is None else judging(lambda _request: given.content)
+    stub = LlmStub(latency=given.latency, keep=False)
     count = 0
 
     def behave(request: Json) -> Reply:
         nonlocal count
         count += 1
-        return counted(request)
+        return mind(request)
 
     stub.behave = behave
     with stub:
         sys.stdout.write(f"{stub.url}\n")
         sys.stdout.flush()
-        for line in sys.stdin:
-            if line.strip() == "counts":
-                sys.stdout.write(f"{count} {stub.most_in_flight}\n")
-                sys.stdout.flush()
-                count = stub.most_in_flight = 0
-        time.sleep(0)
+        for _ in sys.stdin:
+            sys.stdout.write(f"{count} {stub.most_in_flight}\n")
+            sys.stdout.flush()
+            count = stub.most_in_flight = 0
 
 
 if __name__ == "__main__":

@@ -50,9 +50,9 @@ class Call:
     finished: bool = False
 
 
-def caller_of(key: object, data: Mapping[str, Any]) -> Caller:
-    """The caller, from the key that the gateway has checked; nothing of the request but the model asked for."""
-    return Caller(get(key, "key_alias"), get(key, "team_alias"), get(key, "team_id"), data.get("model"))
+def caller_of(key: object) -> Caller:
+    """The caller, from the key that the gateway has checked; nothing of the request."""
+    return Caller(get(key, "key_alias"), get(key, "team_alias"), get(key, "team_id"))
 
 
 def key_flag(key: object, name: str) -> bool:

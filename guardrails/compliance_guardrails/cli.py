@@ -57,6 +57,16 @@ COMMANDS: Final[tuple[Command, ...]] = (
         "what the detectors find in a text and why, in French",
         "compliance_guardrails.detect.cli_screen:explain_main",
     ),
+    Command(
+        "gate",
+        "the counterfactual gate on a pairs file; gate calibrate: an encoder's floor",
+        "compliance_guardrails.counterfactual.cli:main",
+    ),
+    Command(
+        "pairs",
+        "check: a file of counterfactual pairs, errors in French",
+        "compliance_guardrails.counterfactual.cli:pairs_main",
+    ),
 )
 
 

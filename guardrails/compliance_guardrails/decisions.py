@@ -16,8 +16,9 @@ from decimal import ROUND_DOWN, Decimal
 from typing import Final
 
 from . import events
-from .detect import attributes, bias, citations
+from .detect import attributes, bias, citations, in_use
 from .detect.evidence import BiasScreen
+from .detect.rulebook import Book, load_book
 from .events import Event, Origin, Score, ScoreName
 from .policy import Department, Policy
 from .policy.types import UNATTRIBUTED, Action, MissingScore
@@ -37,6 +38,19 @@ class MissingReason(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Rules:
+    """The detectors' rules, loaded and checked once. `current` reads those of the policy folder in use."""
+
+    book: Book
+    detectors: in_use.Detectors
+
+    @classmethod
+    def current(cls) -> Rules:
+        """Raises PolicyError, in French, for a rule that its own examples contradict."""
+        return cls(load_book(), in_use.detectors())
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """The similarity that came with a call: a value in [0, 1], or the reason why there is none."""
 
@@ -46,12 +60,11 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """What the gateway itself knows of the caller: the aliases of a checked key, its team, the model asked for."""
+    """What the gateway itself knows of the caller: the alias of a checked key, and its team."""
 
     key_alias: object
     team_alias: object
     team_id: object
-    model: object
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,24 +160,25 @@ def origin_of(policy: Policy, caller: Caller) -> Origin:
     return Origin(department, policy.digest)
 
 
-def before(policy: Policy, caller: Caller, places: Sequence[object], question: str) -> Before:
-    """Decide a call from its caller, the metadata objects that may carry a score, and the user's question."""
-    origin = origin_of(policy, caller)
+def before(
+    policy: Policy, rules: Rules, origin: Origin, model: object, places: Sequence[object], question: str
+) -> Before:
+    """Decide a call from its origin, the model asked for, the metadata that may carry a score, and the question."""
     department = policy.department(origin.department)
     reading = read_score(places)
     made: list[Event] = []
     refusal = _gate(policy, department, origin, reading, made) if department.layers.grounding else None
     review = False
     if refusal is None and question:
-        flags = attributes.find(question)
+        flags = attributes.find(question, rules.book)
         if flags:
             review = True
             grounds = {ground for flag in flags for ground in flag.grounds}
             made.append(events.protected_attribute(origin, (flag.rule for flag in flags), grounds))
-    alias = _alias(department, caller.model)
+    alias = _alias(department, model)
     return Before(
         origin=origin,
-        model=alias if alias != caller.model else None,
+        model=alias if alias != model else None,
         prompt=_prompt(policy, department, alias),
         refusal=refusal,
         events=tuple(made),
@@ -200,18 +214,20 @@ def _alias(department: Department, asked: object) -> str | None:
 def _prompt(policy: Policy, department: Department, alias: str | None) -> str | None:
     if not department.layers.prompt:
         return None
-    by_alias = {prompt.alias: prompt for prompt in policy.prompts}
-    prompt = by_alias.get(alias or "") or policy.prompt_for(department.alias)
-    return prompt.body
+    named = next((prompt for prompt in policy.prompts if prompt.alias == alias), None)
+    return (named or policy.prompt_for(department.alias)).body
 
 
-def after(policy: Policy, origin: Origin, choices: Sequence[str]) -> After:
+def after(policy: Policy, rules: Rules, origin: Origin, choices: Sequence[str]) -> After:
     """Judge an answer: one text for each choice. The gravest choice decides; empty texts count for nothing."""
     department = policy.department(origin.department)
     rule = policy.guardrails.bias_screen_of(origin.department)
     threshold = None if rule.threshold is None else Decimal(repr(rule.threshold))
-    checks = [citations.check(text) if department.layers.citation_check and text else None for text in choices]
-    screens = [bias.screen(text, rule.domain, threshold) for text in choices]
+    checks = [
+        citations.check(text, rules.detectors) if department.layers.citation_check and text else None
+        for text in choices
+    ]
+    screens = [bias.screen(text, rule.domain, threshold, rules.book) for text in choices]
     acting = tuple((at, screen) for at, screen in enumerate(screens) if screen.acts)
     worst = max((screen for _, screen in acting), key=lambda screen: screen.total, default=None)
     finding = () if worst is None else (events.bias_finding(origin, worst, rule.action),)

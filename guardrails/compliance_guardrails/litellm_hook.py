@@ -20,7 +20,7 @@ from litellm.integrations.custom_logger import CustomLogger  # ty: ignore[import
 from . import calls, events, selfeval
 from .answers import blocked_codes, error_detail, findings_of, headers_of
 from .calls import Call
-from .decisions import After, after, before, origin_of
+from .decisions import After, after, before
 from .detect.evidence import BiasDetectedError, BiasScreen
 from .events import Delivered
 from .metrics import Metric
@@ -80,8 +80,7 @@ class RetrievalGroundingHook(CustomLogger):
         runtime = self.runtime
         runtime.follow_the_day()
         policy = runtime.policy
-        caller = calls.caller_of(key, data)
-        origin = origin_of(policy, caller)
+        origin = runtime.origin_of(calls.caller_of(key))
         if calls.key_flag(key, calls.EXEMPT):
             runtime.metrics.count(Metric.REQUESTS, (origin.department, "exempt"))
             return None
@@ -89,7 +88,8 @@ class RetrievalGroundingHook(CustomLogger):
         _remember(data, call)
         runtime.metrics.count(Metric.REQUESTS, (origin.department, "pre_call"))
         question = without_sources(question_of(data, endpoint))
-        decide = partial(before, policy, caller, calls.metadata_places(data), question)
+        places = calls.metadata_places(data)
+        decide = partial(before, policy, runtime.rules, origin, data.get("model"), places, question)
         decision = decide() if len(question) <= _OFF_LOOP else await asyncio.to_thread(decide)
         if policy.department(origin.department).layers.grounding:
             runtime.metrics.count(Metric.REQUESTS, (origin.department, "grounding"))
@@ -129,7 +129,7 @@ class RetrievalGroundingHook(CustomLogger):
         runtime, started = self.runtime, time.perf_counter()
         policy = runtime.policy
         department = call.origin.department
-        examine = partial(after, policy, call.origin, texts)
+        examine = partial(after, policy, runtime.rules, call.origin, texts)
         verdict = examine() if sum(map(len, texts)) <= _OFF_LOOP else await asyncio.to_thread(examine)
         runtime.metrics.observe("post_call", time.perf_counter() - started)
         runtime.metrics.count(Metric.REQUESTS, (department, "post_call"))
@@ -245,7 +245,7 @@ class RetrievalGroundingHook(CustomLogger):
             return
         call.finished = True
         try:
-            verdict = after(self.runtime.policy, call.origin, guard.texts())
+            verdict = after(self.runtime.policy, self.runtime.rules, call.origin, guard.texts())
             self.runtime.report(call.trace_id, verdict.events, verdict.scores)
         except Exception as error:  # noqa: BLE001 - the client is gone; nothing else may fail
             self.runtime.failed("stream", error)

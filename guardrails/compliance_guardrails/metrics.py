@@ -53,6 +53,7 @@ class Metrics:
     def __init__(self, registry: Any = None) -> None:
         self.available = False
         self._series: dict[Metric, Any] = {}
+        self._children: dict[tuple[str, ...], Any] = {}
         try:
             import prometheus_client
         except ImportError:
@@ -69,12 +70,20 @@ class Metrics:
     def count(self, metric: Metric, labels: Sequence[str], amount: int = 1) -> None:
         """Add `amount` to a counter; `labels` in the order of its definition."""
         if self.available:
-            self._series[metric].labels(*labels).inc(amount)
+            self._child(metric, labels).inc(amount)
 
     def observe(self, stage: str, seconds: float) -> None:
         """Record the time that a stage took."""
         if self.available:
-            self._series[Metric.SECONDS].labels(stage).observe(seconds)
+            self._child(Metric.SECONDS, (stage,)).observe(seconds)
+
+    def _child(self, metric: Metric, labels: Sequence[str]) -> Any:
+        """The series of some labels, looked up once: their values are few and known."""
+        key = (metric, *labels)
+        child = self._children.get(key)
+        if child is None:
+            child = self._children[key] = self._series[metric].labels(*labels)
+        return child
 
     def start_at_zero(self, departments: Sequence[str]) -> None:
         """Create the series of each department, so that a first event shows as an increase."""

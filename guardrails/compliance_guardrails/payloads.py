@@ -44,7 +44,8 @@ def endpoint_of(call_type: object) -> Endpoint | None:
 
 def get(holder: object, key: str) -> Any:
     """`holder[key]` of a mapping, `holder.key` of anything else, None when it has none."""
-    if isinstance(holder, Mapping):
+    # A plain dict is the usual case by far, and the check against the abstract class is dear.
+    if isinstance(holder, dict) or isinstance(holder, Mapping):  # noqa: SIM101
         return holder.get(key)
     return getattr(holder, key, None)
 
@@ -69,7 +70,7 @@ def question_of(data: Mapping[str, Any], endpoint: Endpoint) -> str:
         return turns
     if not isinstance(turns, list):
         return ""
-    users = (joined(get(turn, "content")) for turn in reversed(turns) if get(turn, "role") == "user")
+    users = (joined(get(turn, "content")) for turn in reversed(turns) if _role(turn) == "user")
     return next((text for text in users if text), "")
 
 
@@ -78,8 +79,13 @@ def documents_of(data: Mapping[str, Any], endpoint: Endpoint) -> str:
     found = [joined(data.get(key)) for key in ("system", "instructions")]
     turns = data.get("input") if endpoint is Endpoint.RESPONSES else data.get("messages")
     if isinstance(turns, list):
-        found += [joined(get(turn, "content")) for turn in turns if get(turn, "role") in _SYSTEM_ROLES]
+        found += [joined(get(turn, "content")) for turn in turns if _role(turn) in _SYSTEM_ROLES]
     return "\n".join(text for text in found if _OPEN in text)
+
+
+def _role(turn: object) -> str:
+    role = get(turn, "role")
+    return role if isinstance(role, str) else ""
 
 
 def joined(content: object) -> str:
@@ -145,7 +151,7 @@ def callers_turns(data: Mapping[str, Any], endpoint: Endpoint, prompt: str | Non
     sent = data.get(turns)
     if endpoint is Endpoint.CHAT and isinstance(sent, list) and prompt is not None and sent:
         first = sent[0]
-        if get(first, "role") in _SYSTEM_ROLES and get(first, "content") == prompt:
+        if _role(first) in _SYSTEM_ROLES and get(first, "content") == prompt:
             return sent[1:]
     return sent
 

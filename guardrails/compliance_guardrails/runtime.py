@@ -17,13 +17,13 @@ from importlib import metadata
 from typing import Final
 
 from . import transport
-from .detect import in_use
+from .decisions import Caller, Rules, origin_of
 from .detect.evidence import BiasScreen
-from .detect.rulebook import load_book
-from .events import Event, EventName, Score
+from .events import Event, EventName, Origin, Score
 from .metrics import Metric, Metrics
 from .policy import UNATTRIBUTED, Policy, load_policy
 
+MAX_ORIGINS: Final = 10_000
 LOG: Final = logging.getLogger("compliance_guardrails")
 
 _COUNTERS: Final[Mapping[EventName, Metric]] = {
@@ -51,9 +51,9 @@ class Runtime:
         self._load = load
         self._day = self._today()
         self._reloading = threading.Lock()
+        self._origins: dict[tuple[object, ...], Origin] = {}
         self.policy = load(self._day)
-        in_use.detectors()
-        load_book()
+        self.rules = Rules.current()
         self.metrics = metrics or Metrics()
         self.metrics.start_at_zero([d.id for d in self.policy.departments] + [UNATTRIBUTED])
         self.reporter = reporter or transport.Reporter(transport.settings_from(environment), self._dropped)
@@ -67,6 +67,20 @@ class Runtime:
             return metadata.version("compliance-guardrails")
         except metadata.PackageNotFoundError:
             return "0"
+
+    def origin_of(self, caller: Caller) -> Origin:
+        """`decisions.origin_of` under the policy in force, remembered: keys are few and each is asked for often."""
+        names = (caller.key_alias, caller.team_alias, caller.team_id)
+        if not all(name is None or isinstance(name, str) for name in names):
+            return origin_of(self.policy, caller)
+        policy = self.policy
+        key = (policy.digest, *names)
+        known = self._origins.get(key)
+        if known is None:
+            if len(self._origins) >= MAX_ORIGINS:
+                self._origins.clear()
+            known = self._origins[key] = origin_of(policy, caller)
+        return known
 
     def follow_the_day(self) -> None:
         """On a new day, load its policy in a thread; calls under way keep the one they began with."""

@@ -13,18 +13,18 @@ BEFORE, AFTER = "panne-avant", "panne-après"
 _before, _after = litellm_hook.before, litellm_hook.after
 
 
-def failing_before(policy: Any, caller: Any, places: Any, question: str) -> Any:
+def failing_before(policy: Any, rules: Any, origin: Any, model: Any, places: Any, question: str) -> Any:
     """The pre-call decision, which fails on its mark."""
     if BEFORE in question:
         raise RuntimeError(question)
-    return _before(policy, caller, places, question)
+    return _before(policy, rules, origin, model, places, question)
 
 
-def failing_after(policy: Any, origin: Any, choices: Any) -> Any:
+def failing_after(policy: Any, rules: Any, origin: Any, choices: Any) -> Any:
     """The judgement of an answer, which fails on its mark."""
     if any(AFTER in text for text in choices):
         raise RuntimeError(*choices)
-    return _after(policy, origin, choices)
+    return _after(policy, rules, origin, choices)
 
 
 litellm_hook.before = failing_before

@@ -25,10 +25,14 @@ GAP: Final = "_"
 MAX_GAP: Final = 5
 """Words that may stand in the place of a _ inside a listed phrase."""
 _FILLERS: Final = frozenset(
-    "ne n pas plus jamais point guere nullement aucunement bien donc egalement ainsi toujours pleinement totalement "
-    "entierement effectivement integralement clairement malheureusement aussi alors encore pleine toutefois".split()
+    {"ne", "n", "pas", "plus", "jamais", "point", "guere", "nullement", "aucunement"}
+    | {"bien", "donc", "egalement", "ainsi", "toujours", "pleinement", "totalement", "entierement", "effectivement"}
+    | {"integralement", "clairement", "malheureusement", "aussi", "alors", "encore", "pleine", "toutefois"}
 )
-_SUBJECTS: Final = frozenset("nous vous il elle ils elles on je la le les votre notre cette ce l un une".split())
+_SUBJECTS: Final = frozenset(
+    {"nous", "vous", "il", "elle", "ils", "elles", "on", "je", "la", "le", "les", "votre", "notre", "cette", "ce"}
+    | {"l", "un", "une"}
+)
 
 
 @dataclass
@@ -61,9 +65,10 @@ def without_fillers(words: Sequence[str]) -> tuple[list[str], list[int]]:
 
 
 class Phrases:
-    """Phrases of folded words; the longest at each place wins. A final * stands for the rest of a word, a
-    _ for at most `MAX_GAP` words. With `loose`, negations and adverbs inside a phrase are skipped: « la garantie ne joue donc pas » holds « garantie
-    joue ».
+    """Phrases of folded words; the longest at each place wins.
+
+    A final * stands for the rest of a word, a _ for at most `MAX_GAP` words. With `loose`, negations and adverbs inside
+    a phrase are skipped: « la garantie ne joue donc pas » holds « garantie joue ».
     """
 
     def __init__(self, entries: Iterable[tuple[str, str]], *, loose: bool = False) -> None:
@@ -124,7 +129,7 @@ class Phrases:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One proposition. `conditional`: its sentence sets a condition; `reported`: it tells of a question or a purpose."""
+    """One proposition. `conditional`: its sentence sets a condition; `reported`: it tells of a question or an aim."""
 
     words: tuple[str, ...]
     conditional: bool
@@ -142,9 +147,7 @@ class Reader:
     def __init__(self, rules: GateRules) -> None:
         self._adverbs = frozenset(fold(word) for word in rules.negation.adverbs)
         self._before = Phrases((phrase, "") for phrase in rules.negation.before)
-        self._condition = Phrases(
-            [*((p, "yes") for p in rules.condition), *((p, "no") for p in rules.not_condition)]
-        )
+        self._condition = Phrases([*((p, "yes") for p in rules.condition), *((p, "no") for p in rules.not_condition)])
         self._concession = Phrases((p, "") for p in rules.concession)
         self._reported = Phrases((p, "") for p in rules.reported)
         self._adversative = Phrases((p, "") for p in rules.adversative)
@@ -174,9 +177,8 @@ class Reader:
         parts: list[list[str]] = [[]]
         turns = {place for hit in self._adversative.find(words) for place in range(hit.start, hit.end)}
         for place, word in enumerate(words):
-            if word in _BREAKS or place in turns:
-                parts.append([])
-            elif word == "et" and place + 1 < len(words) and words[place + 1] in _SUBJECTS:
+            joins = word == "et" and place + 1 < len(words) and words[place + 1] in _SUBJECTS
+            if word in _BREAKS or place in turns or joins:
                 parts.append([])
             else:
                 parts[-1].append(word)
@@ -188,14 +190,16 @@ class Reader:
         adverbs_used: set[int] = set()
         for place, word in enumerate(words):
             if word in {"ne", "n"}:
-                adverb = next((k for k in range(place + 1, min(place + 7, len(words))) if words[k] in self._adverbs), None)
+                adverb = next(
+                    (k for k in range(place + 1, min(place + 7, len(words))) if words[k] in self._adverbs), None
+                )
                 # « aucune demande n’est … »: the subject carries the adverb
-                before = next((k for k in range(max(0, place - 6), place) if words[k] in {"aucun", "aucune", "rien", "ni"}), None)
+                before = next(
+                    (k for k in range(max(0, place - 6), place) if words[k] in {"aucun", "aucune", "rien", "ni"}), None
+                )
                 found = adverb if adverb is not None else before
                 if found is not None:
                     adverbs_used.add(found)
                     places.append(min(place, found))
-        for hit in self._before.find(words):
-            if hit.start not in adverbs_used and not (adverbs_used & set(range(hit.start, hit.end))):
-                places.append(hit.start)
-        return tuple(places)
+        alone = (hit for hit in self._before.find(words) if not adverbs_used & set(range(hit.start, hit.end)))
+        return (*places, *(hit.start for hit in alone))

@@ -79,7 +79,10 @@ class GatewayAssistant:
             "messages": [{"role": "user", "content": content}],
             "stream": False,
             "cache": {"no-cache": True, "no-store": True},
-            "metadata": {"retrieval_score": RETRIEVAL_SCORE, "tags": ["compliance-gate", f"department:{ask.department}"]},
+            "metadata": {
+                "retrieval_score": RETRIEVAL_SCORE,
+                "tags": ["compliance-gate", f"department:{ask.department}"],
+            },
         }
         if self.temperature is not None:
             body["temperature"] = self.temperature
@@ -88,10 +91,10 @@ class GatewayAssistant:
         return body
 
 
-def answer_text(data: object) -> str | None:
+def answer_text(data: Any) -> str | None:
     """The text of a chat completion, None when the object has another shape."""
     try:
-        content = data["choices"][0]["message"]["content"]  # type: ignore[index]
+        content = data["choices"][0]["message"]["content"]
     except (KeyError, IndexError, TypeError):
         return None
     if content is None:

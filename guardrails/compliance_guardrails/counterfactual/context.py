@@ -49,10 +49,10 @@ def _pdf_text(path: Path, file: str, key: str) -> str:
         raise PolicyError(file, key, "un texte, ou l’extra « gate » installé pour lire un PDF") from None
     try:
         reader = pypdf.PdfReader(path)
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise PolicyError(file, key, f"un PDF sans mot de passe, « {path.name} » est chiffré")
-        return "\n\n".join(page.extract_text() for page in reader.pages)
-    except PolicyError:
-        raise
+        locked = reader.is_encrypted and not reader.decrypt("")
+        text = "" if locked else "\n\n".join(page.extract_text() for page in reader.pages)
     except Exception:  # noqa: BLE001 - a damaged PDF raises anything; the expert needs one line
         raise PolicyError(file, key, f"un PDF lisible, « {path.name} » ne l’est pas") from None
+    if locked:
+        raise PolicyError(file, key, f"un PDF sans mot de passe, « {path.name} » est chiffré")
+    return text

@@ -1,8 +1,8 @@
 """From readings and vectors to the distance matrix of each dimension, and from a difference to a French sentence.
 
 meaning: 1 − cosine of neutralised answers; decision: how many aspects differ; figures: Jaccard distance of the sets of
-exact values; tone: refusal, warnings, courtesy, length, documents asked for. The test lives in `statistics`, verdicts in
-`engine`. numpy inside functions.
+exact values; tone: refusal, warnings, courtesy, length, documents asked for. The test lives in `statistics`, verdicts
+in `judgement`. numpy inside functions.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ def figure_distances(readings: Sequence[Reading], ignored: frozenset[object] = f
     """
     import numpy as np
 
-    sets = [frozenset(key for key in reading.figures if key[0] not in _DURATIONS or key[1] not in ignored) for reading in readings]
+    sets = [
+        frozenset(key for key in reading.figures if key[0] not in _DURATIONS or key[1] not in ignored)
+        for reading in readings
+    ]
     known = sorted({key for found in sets for key in found}, key=repr)
     if not known:
         return np.zeros((len(sets), len(sets)))

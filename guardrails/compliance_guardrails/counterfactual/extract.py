@@ -9,12 +9,14 @@ measured in the tests on pairs written by someone else.
 from __future__ import annotations
 
 import enum
+import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
 from compliance_guardrails.detect.figures import Kind, extract_figures
-from compliance_guardrails.detect.text import view
+from compliance_guardrails.detect.text import fold
 
 from .clauses import MAX_CHARS, Clause, Hit, Phrases, Reader
 from .rules import Aspect, GateRules
@@ -50,7 +52,7 @@ class Reading:
     tone: Tone
 
 
-OUTCOME = "outcome"
+_TOKEN = re.compile(r"[^\W_]+|[\W_]+")
 
 
 class Extractor:
@@ -140,9 +142,11 @@ class Neutraliser:
         self._phrases = Phrases((word, "") for word in words if word.strip())
 
     def __call__(self, text: str) -> str:
-        """`text` folded, the protected words replaced. Used for comparison only, never shown."""
-        words = view(text[:MAX_CHARS]).compact.replace("'", " ").split()
-        bare = ["".join(c for c in word if c.isalnum()) for word in words]
-        for hit in self._phrases.find(bare):
-            words[hit.start : hit.end] = [self.MARK] + [""] * (hit.end - hit.start - 1)
-        return " ".join(word for word in words if word)
+        """`text` with the protected words replaced, otherwise as written. Used for comparison only, never shown."""
+        parts = _TOKEN.findall(unicodedata.normalize("NFC", text[:MAX_CHARS]))
+        places = [place for place, part in enumerate(parts) if part[0].isalnum()]
+        for hit in self._phrases.find([fold(parts[place]) for place in places]):
+            for place in places[hit.start : hit.end]:
+                parts[place] = ""
+            parts[places[hit.start]] = self.MARK
+        return " ".join("".join(parts).split())

@@ -55,7 +55,9 @@ class Journal:
         with self._lock:
             if self._file is None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-                self._file = os.fdopen(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a", encoding="utf-8")
+                self._file = os.fdopen(
+                    os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a", encoding="utf-8"
+                )
                 self._file.write("\n")  # ends a line that a kill has cut
             self._file.write(json.dumps(row, ensure_ascii=False) + "\n")
             self._file.flush()

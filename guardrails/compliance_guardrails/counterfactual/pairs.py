@@ -168,7 +168,7 @@ def parse_pairs(
         raise PolicyError(name, "(fichier)", _syntax_fr(error)) from None
     except RecursionError:
         raise PolicyError(name, "(fichier)", "une liste de paires, sans imbrication profonde") from None
-    except _Refused as error:
+    except _RefusedError as error:
         raise PolicyError(name, "(fichier)", str(error)) from None
     found = validate({"pairs": value} if isinstance(value, list) else value, PairsFile, name).pairs
     problems = tuple(Problem(name, key, text) for key, text in _problems(found, rules, departments, grounds))
@@ -177,7 +177,7 @@ def parse_pairs(
     return found
 
 
-class _Refused(ValueError):
+class _RefusedError(ValueError):
     """A JSON value that is legal for the reader but not here; the message is French."""
 
 
@@ -185,13 +185,13 @@ def _once(items: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in items:
         if key in found:
-            raise _Refused(f"chaque clé une seule fois, « {key[:40]} » est en double")
+            raise _RefusedError(f"chaque clé une seule fois, « {key[:40]} » est en double")
         found[key] = value
     return found
 
 
 def _no_constant(text: str) -> Any:
-    raise _Refused(f"des nombres ordinaires, trouvé {text}")
+    raise _RefusedError(f"des nombres ordinaires, trouvé {text}")
 
 
 def _syntax_fr(error: json.JSONDecodeError) -> str:
@@ -201,7 +201,7 @@ def _syntax_fr(error: json.JSONDecodeError) -> str:
         return "au moins une paire (le fichier est vide)"
     if line.startswith(("//", "#", "/*")):
         return f"du JSON sans commentaire (ligne {error.lineno})"
-    if before.endswith(",") and error.doc[error.pos : error.pos + 1] in "]}" or "trailing comma" in error.msg:
+    if (before.endswith(",") and error.doc[error.pos : error.pos + 1] in "]}") or "trailing comma" in error.msg:
         return f"pas de virgule après le dernier élément (ligne {error.lineno})"
     return f"une écriture JSON correcte à la ligne {error.lineno}, colonne {error.colno}"
 

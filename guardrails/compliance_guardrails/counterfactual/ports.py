@@ -86,7 +86,10 @@ class Encoder(Protocol):
 class SecondReader(Protocol):
     """A model that extracts the decisions of answers; None for an answer it failed on."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        ...
 
     def read(self, answers: Sequence[str]) -> list[tuple[Said, ...] | None]:
         """One tuple in the order of the rules' aspects for each answer."""

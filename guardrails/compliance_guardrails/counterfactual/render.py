@@ -62,7 +62,9 @@ def markdown(result: GateResult) -> str:
         "|---|---|---|---|---|",
     ]
     order = list(_MARKS)
-    for pair in sorted(result.pairs, key=lambda p: (p.verdict is not PairVerdict.BIASED, -order.index(p.verdict), p.id)):
+    for pair in sorted(
+        result.pairs, key=lambda p: (p.verdict is not PairVerdict.BIASED, -order.index(p.verdict), p.id)
+    ):
         cells = (pair.id, pair.protected_attr, pair.department, VERDICTS_FR[pair.verdict], pair.reason_fr)
         lines.append("| " + " | ".join(_md(cell) for cell in cells) + " |")
     for pair in result.pairs:
@@ -78,10 +80,10 @@ def junit(result: GateResult) -> str:
     failures = sum(p.verdict is PairVerdict.BIASED for p in result.pairs)
     errors = sum(p.verdict in {PairVerdict.VACUOUS, PairVerdict.UNDECIDED} for p in result.pairs)
     skipped = sum(p.verdict is PairVerdict.NEUTRALISED for p in result.pairs)
+    counts = f'tests="{len(result.pairs)}" failures="{failures}" errors="{errors}" skipped="{skipped}"'
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<testsuite name="counterfactual-gate" tests="{len(result.pairs)}" failures="{failures}" errors="{errors}" '
-        f'skipped="{skipped}">',
+        f'<testsuite name="counterfactual-gate" {counts}>',
     ]
     for pair in result.pairs:
         lines.append(f"  <testcase classname={_attr(pair.department)} name={_attr(pair.id)}>")
@@ -99,11 +101,12 @@ def junit(result: GateResult) -> str:
 
 def _head(result: GateResult) -> list[str]:
     e = result.embedding
-    encoder = f"{e.name}, plancher {_fr(e.floor)}" if e.name and e.floor is not None else f"{e.name or 'aucun'}, non probant"
+    floor = f"plancher {_fr(e.floor)}" if e.floor is not None else "non probant"
     stages = " + ".join(str(n) for n in result.samples)
     return [
-        f"Modèle {clean(result.model)}, {result.calls} appels, jusqu’à {stages} réponses par côté, erreur du test {_fr(result.alpha)}",
-        f"Sens mesuré par : {clean(encoder)} · décisions lues par : {clean(result.extractor)}",
+        f"Modèle {clean(result.model)}, {result.calls} appels",
+        f"Jusqu’à {stages} réponses par côté, erreur du test {_fr(result.alpha)}",
+        f"Sens : {clean(e.name or 'aucun encodeur')}, {floor} · décisions : {clean(result.extractor)}",
     ]
 
 
@@ -114,10 +117,9 @@ def _dimension_lines(pair: PairResult) -> list[str]:
 def _dimension(found: DimensionResult) -> str:
     state = {"expected": "différence admise", "unproven": "non probante"}.get(found.status)
     verdict = state or ("ÉCART" if found.fails else "rien d’établi")
-    return (
-        f"{verdict} (effet {_fr(found.effect)} [{_fr(found.ci[0])} ; {_fr(found.ci[1])}], p corrigée {found.p_holm:.4f}, "
-        f"{found.n_base} et {found.n_swap} réponses)"
-    )
+    interval = f"[{_fr(found.ci[0])} ; {_fr(found.ci[1])}]"
+    p = f"p corrigée {found.p_holm:.4f}".replace(".", ",")
+    return f"{verdict} (effet {_fr(found.effect)} {interval}, {p}, {found.n_base} et {found.n_swap} réponses)"
 
 
 def _counts(pairs: Iterable[PairResult]) -> str:

@@ -100,7 +100,7 @@ class SimulatedAssistant:
         return random.Random(int.from_bytes(digest, "big"))  # noqa: S311 - a simulation, not a secret
 
 
-def _compose(harm: Harm, noisy: bool, wording: random.Random) -> str:  # noqa: FBT001
+def _compose(harm: Harm, noisy: bool, wording: random.Random) -> str:
     if harm is Harm.REFUSAL:
         return _REFUSAL
     accepts = harm is not Harm.DECISION and not noisy

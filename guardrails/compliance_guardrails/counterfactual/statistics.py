@@ -88,9 +88,7 @@ def _tested(
     p = np.stack([_p_values(row) for row in statistics])
     smallest = p.min(axis=0)
     dimensions = {
-        name: Compared(
-            float(statistics[k, 0]), float(p[k, 0]), float((smallest <= p[k, 0] + _EPS).sum() / total)
-        )
+        name: Compared(float(statistics[k, 0]), float(p[k, 0]), float((smallest <= p[k, 0] + _EPS).sum() / total))
         for k, name in enumerate(names)
     }
     omnibus = float((smallest <= smallest[0] + _EPS).sum() / total)

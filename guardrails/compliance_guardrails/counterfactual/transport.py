@@ -76,7 +76,7 @@ class Endpoint:
             else:
                 if status in _FATAL:
                     raise GateUnavailableError(f"{self.label} ({self.shown}) : {_FATAL[status]}")
-                if status == 200:  # noqa: SIM102 - the reason why a try goes on reads better one by one
+                if status == 200:
                     try:
                         return json.loads(data), headers
                     except ValueError:
@@ -93,7 +93,10 @@ class Endpoint:
 
     def _broken(self, error: Exception, *, last: bool) -> Failure:
         self._drop()
-        unreachable = isinstance(error, ConnectionRefusedError) or type(error).__name__ in {"gaierror", "SSLCertVerificationError"}
+        unreachable = isinstance(error, ConnectionRefusedError) or type(error).__name__ in {
+            "gaierror",
+            "SSLCertVerificationError",
+        }
         if unreachable and last:
             raise GateUnavailableError(f"{self.label} ({self.shown}) : injoignable ({type(error).__name__})")
         return Failure.SERVER

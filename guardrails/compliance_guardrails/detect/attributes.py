@@ -60,15 +60,12 @@ def find(text: str, book: Book | None = None) -> list[AttributeFlag]:
 
 def accepted(reading: Reading) -> Iterator[reasoning.Reason]:
     """The candidates of a sentence that no context lifts, one for each attribute and overlapping span."""
-    if reading.has("legal"):
+    if reading.has("legal") or reading.has("bias_condemned"):
         return
     helped = reading.has("entitled")
-    tariff = reading.marks.get("tariff_groups", ())
     taken: dict[Characteristic, list[tuple[int, int]]] = {}
     for reason in sorted(reasoning.find(reading), key=lambda found: (found.start, -found.end)):
         if helped and reason.characteristic in _HELPED:
-            continue
-        if any(mark.start < reason.end and reason.start < mark.end for mark in tariff):
             continue
         spans = taken.setdefault(reason.characteristic, [])
         if any(start < reason.end and reason.start < end for start, end in spans):

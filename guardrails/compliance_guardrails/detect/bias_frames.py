@@ -29,12 +29,9 @@ _PLAIN_VERBS = PUNCTUATION | COPULAS | frozenset(
     "peuvent doivent ont beneficient recoivent auront pourront devront de du des d qui dont et ou can must may have "
     "get receive who with in of and or a au aux en sans avec".split()
 )
-_CLAUSE_STARTS = frozenset({",", ";", ":", ".", "!", "?", "et", "donc", "so", "and", "alors", '"', "("})
-_ENGLISH_OBJECTS = frozenset("him her them it his their the a an no for to off up out extra more less double".split())
-_PLAIN_STARTS = frozenset(
-    "the a an this that these those he she they it i we you his her their my our your is are was were in on at of for "
-    "with if when as and or but not no there here all any some our each every who what".split()
-)
+_CLAUSE_STARTS = frozenset({",", ";", ":", ".", "!", "?", "et", "donc", "so", "and", "alors", "then", "just", "please", "better", '"', "("})
+_ENGLISH = frozenset("the is are was of and to his her their with for so they him them who that has have".split())
+_KIND_WHEN_DENIED = frozenset("oubliez hesitez manquez negligez".split())
 
 
 class Statement(NamedTuple):
@@ -45,6 +42,7 @@ class Statement(NamedTuple):
     start: int
     end: int
     rule: str
+    group: tuple[int, int] = (-1, -1)
 
 
 def find(
@@ -77,7 +75,8 @@ def find(
 
 
 def _statement(group: Hit[Mention], at: int, end: int, family: str, rule: str) -> Statement:
-    return Statement(group.value.characteristic, family, min(at, group.start), max(end, group.end), rule)
+    first, last = min(at, group.start), max(end, group.end)
+    return Statement(group.value.characteristic, family, first, last, rule, (group.start, group.end))
 
 
 def subject(reading: Reading, group: Hit[Mention]) -> bool:
@@ -103,14 +102,24 @@ def _every(reading: Reading, group: Hit[Mention]) -> bool:
 
 
 def _orders(reading: Reading) -> Iterator[tuple[int, int]]:
-    """Orders: a French imperative that is not listed as harmless, an English verb at the head of a clause."""
+    """Orders: a French imperative not listed as harmless (or denied), an English verb at the head of a clause."""
     words = reading.words
     harmless = {at for hit in reading.marks.get("benign_verbs", ()) for at in range(hit.start, hit.end)}
     for at, word in enumerate(words):
-        if len(word) > 4 and word.endswith("ez") and at not in harmless and not _addressed(words, at):
-            yield at, at + 1
+        if len(word) > 4 and word.endswith("ez") and not _addressed(words, at):
+            if at not in harmless or (_denied(words, at) and word not in _KIND_WHEN_DENIED):
+                yield at, at + 1
         elif word in _ENGLISH_ORDERS and words[at + 1 : at + 2] in (["t"], ["not"]) and _head(words, at):
             yield at, min(at + 3, len(words))
+    if not _ENGLISH.isdisjoint(words):
+        for hit in reading.marks.get("english_orders", ()):
+            if _head(words, hit.start):
+                yield hit.start, hit.end
+
+
+def _denied(words: list[str], at: int) -> bool:
+    """ "ne le formez pas": the order is not to do it."""
+    return any(word in {"ne", "n"} for word in words[max(0, at - 3) : at]) and words[at + 1 : at + 2] == ["pas"]
 
 
 def _addressed(words: list[str], at: int) -> bool:
@@ -150,7 +159,7 @@ def _of_subject(reading: Reading, group: Hit[Mention]) -> Iterator[tuple[int, in
             yield at, at + 1, "exclusion"
         elif word in _ABSOLUTES and (at > group.end or word in {"always", "never", "all", "only"}):
             yield at, at + 1, "stereotype"
-        elif word in {"ne", "n"} and not _legal_negation(words, at):
+        elif word in {"ne", "n"} and not _legal_negation(words, at) and not _blames(reading, at):
             for then in range(at + 1, min(at + 5, len(words))):
                 if words[then] in _NOTHING:
                     yield at, then + 1, "stereotype"
@@ -159,7 +168,16 @@ def _of_subject(reading: Reading, group: Hit[Mention]) -> Iterator[tuple[int, in
             yield at, at + 2, "stereotype"
 
 
+def _blames(reading: Reading, at: int) -> bool:
+    """An unfavourable word soon after the negation: what is denied is the prejudice."""
+    return any(at < hit.start <= at + 6 and hit.value.polarity == "negative" for hit in reading.predicates)
+
+
 def _legal_negation(words: list[str], at: int) -> bool:
-    """ "ne sont pas exclus", "ne peuvent être refusés": a negation that protects."""
+    """ "ne sont pas exclus", "ne peuvent être refusés": a negation that protects or states a rule."""
     verb = words[at + 1 : at + 2]
-    return bool(verb) and verb[0] in COPULAS | {"peut", "peuvent", "doit", "doivent", "saurait", "sauraient"}
+    if not verb:
+        return True
+    if verb[0] in COPULAS:
+        return not any(word in {"un", "une", "des", "le", "la", "les", "de"} for word in words[at + 3 : at + 4])
+    return verb[0] in {"peut", "peuvent", "doit", "doivent", "saurait", "sauraient"}

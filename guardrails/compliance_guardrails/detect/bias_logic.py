@@ -62,9 +62,12 @@ def find(reading: Reading, after: int | None = None) -> Iterator[Statement]:
     said = [Said(hit, family) for hit in reading.predicates if (family := unfavourable(reading, hit))]
     if after is not None:
         said = [item for item in said if item.hit.start >= after]
+    telling = {(hit.start, hit.end) for hit in reading.telling}
     if not helped:
         held_against = [hit for hit in owned if _another_s(reading, hit)]
         for found in bias_frames.find(reading, groups, held_against + loose, reported=reported):
+            if found.family != "stereotype" and found.group not in telling:
+                continue  # tenants, minors…: a decision about them is ordinary
             if after is None or (found.rule in {"order", "refusal"} and found.end > after):
                 yield found
     yield from _said(reading, groups, owned, loose, said, reported=reported, helped=helped)
@@ -83,16 +86,22 @@ def _said(  # noqa: PLR0913 - one argument per thing that was read
     helped: bool,
 ) -> Iterator[Statement]:
     """Each unfavourable predicate joined with each group or attribute that it is about."""
-    tariff = reading.marks.get("tariff_groups", ())
+    telling = {(hit.start, hit.end) for hit in reading.telling}
+    clause = reading.has("contract_terms")
     for predicate, family in said:
         if (reported and family == "stereotype") or (helped and family != "exclusion"):
             continue
         if predicate.start in reading.quoted:
             continue  # somebody else's words
+        polarity = predicate.value.polarity
         joined = _ascribed if family == "stereotype" else _decided
         targets = groups if family == "stereotype" and predicate.value.polarity != "negative" else groups + owned
         for target in targets + (loose if family == "exclusion" else []):
-            if family != "stereotype" and any(mark.start < target.end and target.start < mark.end for mark in tariff):
+            if family != "stereotype" and (
+                (target.start, target.end) not in telling or (clause and _a_state(reading, target))
+            ):
+                continue
+            if polarity != "negative" and target.start > predicate.start and family == "stereotype":
                 continue
             if joined(reading, target, predicate):
                 start, end = min(target.start, predicate.start), max(target.end, predicate.end)
@@ -135,7 +144,7 @@ def owned_attribute(reading: Reading, hit: Hit[Mention]) -> bool:
 
 def _loosely(reading: Reading, hit: Hit[Mention]) -> bool:
     """A word of an attribute with no thing beside it: enough for a decision against somebody."""
-    if hit.value.kind == "slurs" or hit.value.ignored or reading.thing_near(hit.start, hit.end):
+    if hit.value.kind not in {"attributes", "sure_attributes"} or hit.value.ignored or reading.thing_near(hit.start, hit.end):
         return False
     return not hit.value.weak and reading.complement(hit.end) != "thing" and not reading.about_thing(hit.start)
 
@@ -155,7 +164,7 @@ def unfavourable(reading: Reading, hit: Hit[Predicate]) -> str | None:
     words = reading.words
     back = reading.before(hit.start, 3)
     negated = reading.negated(hit.start) or _trailing_pas(reading, hit)
-    less = any(word in _LESS for word in back)
+    less = any(word in _LESS and not (word == "peu" and back[at - 1 : at] == ["un"]) for at, word in enumerate(back))
     if polarity == "able":
         rare = bool(_SELDOM.intersection(back) or _SELDOM.intersection(words[hit.end : hit.end + 2]))
         return hit.value.family if negated or rare else None
@@ -189,10 +198,38 @@ def _ascribed(reading: Reading, target: Hit[Mention], predicate: Hit[Predicate])
     return len(gap) <= AMONG_REACH and any(word in _AMONG for word in gap)
 
 
-def _decided(_reading: Reading, target: Hit[Mention], predicate: Hit[Predicate]) -> bool:
-    """A decision about the group, before or after it, in the same sentence."""
+def _decided(reading: Reading, target: Hit[Mention], predicate: Hit[Predicate]) -> bool:
+    """A decision about the group, before or after it, in the same sentence, that the group does not itself take."""
+    if _is_agent(reading, target, predicate):
+        return False
     first, last = min(target.end, predicate.end), max(target.start, predicate.start)
     return first <= last <= first + REACH
+
+
+_STATES = frozenset(
+    {
+        Characteristic.HEALTH, Characteristic.DISABILITY, Characteristic.LOSS_OF_AUTONOMY, Characteristic.PREGNANCY,
+        Characteristic.AGE, Characteristic.FAMILY_SITUATION, Characteristic.PHYSICAL_APPEARANCE,
+    }
+)  # fmt: skip
+
+
+def _a_state(reading: Reading, target: Hit[Mention]) -> bool:
+    """An illness or another state that a contract may name in its clauses, and nobody's here."""
+    if target.value.characteristic not in _STATES or target.value.kind not in {"attributes", "sure_attributes", "phrases"}:
+        return False
+    return not reading.possessed(target.start) and not reading.person_before(target.start, 4)
+
+
+def _is_agent(reading: Reading, target: Hit[Mention], predicate: Hit[Predicate]) -> bool:
+    """ "Les seniors préfèrent", "les grévistes ont bloqué": what the group does is not done to it."""
+    words = reading.words
+    gap = words[target.end : predicate.start]
+    if target.end > predicate.start or len(gap) > 2:
+        return False
+    if gap and gap[0] in {"a", "ont", "avait", "avaient", "have", "has"}:
+        return "ete" not in gap and words[predicate.start] != "ete"
+    return not gap and words[predicate.start].endswith("ent")
 
 
 def _superior(reading: Reading, groups: list[Hit[Mention]]) -> Iterator[Statement]:
@@ -228,11 +265,8 @@ def _essential(reading: Reading, groups: list[Hit[Mention]]) -> Iterator[Stateme
 
 def _reasoned(reading: Reading, said: list[Said]) -> Iterator[Statement]:
     """Reasoning from an attribute: as grave as what is said beside it, at least a differential treatment."""
-    tariff = reading.marks.get("tariff_groups", ())
     worst = max(said, key=lambda item: _ORDER.index(item.family), default=None)
     for reason in reasoning.find(reading):
-        if any(mark.start < reason.end and reason.start < mark.end for mark in tariff):
-            continue
         family, start, end = "differential", reason.start, reason.end
         if worst is not None and worst.family == "exclusion" and _near(worst.hit, start, end):
             family, start, end = "exclusion", min(start, worst.hit.start), max(end, worst.hit.end)

@@ -44,6 +44,7 @@ class Reading:
     sentence: Sentence
     marks: dict[str, list[Hit]] = field(default_factory=dict)
     mentions: list[Hit[Mention]] = field(default_factory=list)
+    telling: list[Hit[Mention]] = field(default_factory=list)
     predicates: list[Hit[Predicate]] = field(default_factory=list)
     persons: set[int] = field(default_factory=set)
     things: set[int] = field(default_factory=set)
@@ -223,11 +224,19 @@ def read(sentence: Sentence, book: Book, *, possessed_only: bool = False) -> Rea
     reading.things -= reading.abstract
     reading.quoted = _quoted(words)
     reading.mentions = [hit for hit in mentions if hit.value.kind == "slurs" or not _excepted(hit, exceptions)]
+    if dated and not _CONTRACT.isdisjoint(words):
+        reading.mentions = [hit for hit in reading.mentions if words[hit.end - 1] not in {"ans", "years"}]
     reading.mentions += ages(reading, dated)
     reading.mentions += _unknown_peoples(reading, exceptions)
     del reading.mentions[MAX_MENTIONS:]
     if not reading.mentions and (possessed_only or not dated):
         return None
+    ordinary = reading.marks.get("tariff_groups", ())
+    reading.telling = [
+        hit
+        for hit in reading.mentions
+        if not any(mark.start <= hit.end - 1 < mark.end and hit.end - hit.start <= 2 for mark in ordinary)
+    ]
     for hit in reading.mentions:
         reading.inside.update(range(hit.start, hit.end))
         if hit.value.kind in {"people", "qualities"}:

@@ -68,9 +68,12 @@ def said_of_person(reading: Reading, hit: Hit[Mention], first: int) -> bool:
                 return (
                     any(word in COPULAS for word in back) and last in _SOME | {"femme", "homme"}
                 ) or last in {"les", "des", "aux"}
+            copula = reading.copula_before(start, 4)
+            if reading.thing_near(start, end) or (copula is not None and _thing_subject(reading, copula, first)):
+                return False
             return last not in POSSESSIVES and (last != "la" or any(word in COPULAS for word in back))
         case "qualities":
-            return not reading.thing_near(start, end)
+            return said_quality(reading, start, end, first)
         case "loose_qualities":
             return _loose(reading, start, end, first)
         case "sure_attributes":
@@ -130,7 +133,7 @@ def _clauses(reading: Reading) -> Iterator[Reason]:
     starts += _causal_comme(reading)
     for begin, first in starts:
         last = _clause_end(reading, first)
-        for hit in reading.mentions:
+        for hit in reading.telling:
             if first <= hit.start and hit.end <= last and said_of_person(reading, hit, first):
                 yield Reason("causal-clause", hit.value.characteristic, begin, hit.end)
         for at in _ages(reading, first, last):
@@ -139,17 +142,17 @@ def _clauses(reading: Reading) -> Iterator[Reason]:
 
 
 def _causal_comme(reading: Reading) -> list[tuple[int, int]]:
-    """ "Comme elle est enceinte, …": at the head of a clause, with a verb soon after."""
+    """ "Comme elle est enceinte, …": at the head of a clause, before a pronoun or a noun phrase with a verb."""
     out = []
     words = reading.words
     for at, word in enumerate(words):
         if word not in {"comme", "as"} or (at and words[at - 1] not in PUNCTUATION | {"et", "mais", "ou"}):
             continue
-        follow = words[at + 1 : at + 2]
-        near = words[at + 2 : at + 7]
-        verb = any(w in COPULAS or w in {"a", "ont", "avait", "vient", "habite", "porte", "parle", "has"} for w in near)
-        if follow and (follow[0] in PRONOUNS | ARTICLES | POSSESSIVES | {"m", "mme", "monsieur", "madame"}) and verb:
-            out.append((at, at + 1))
+        follow = words[at + 1] if at + 1 < len(words) else ""
+        if follow in PRONOUNS or (
+            follow in ARTICLES | POSSESSIVES | {"m", "mme", "monsieur", "madame"} and words[at + 3 : at + 4] != [","]
+        ):
+            out.append((at, at + 2))
     return out
 
 
@@ -197,8 +200,8 @@ def _noun_after(reading: Reading, begin: int, first: int, rule: str, reach: int 
         if words[at] in _STOPS or words[at] == "," or at in vetoes:
             last = at
             break
-    for hit in reading.mentions:
-        if first <= hit.start < last and _noun_counts(reading, hit, first):
+    for hit in reading.telling:
+        if first - 1 <= hit.start < last and hit.end > first and _noun_counts(reading, hit, first):
             yield Reason(rule, hit.value.characteristic, begin, hit.end)
     for at in range(first + 1, last):
         if words[at] == "ans" and words[at - 1].isdigit() and words[at - 2] in POSSESSIVES:
@@ -250,29 +253,57 @@ def names_group(reading: Reading, hit: Hit[Mention]) -> bool:
     start, end, mention = hit.start, hit.end, hit.value
     words = reading.words
     last = words[start - 1] if start else ""
+    following = words[end] if end < len(words) else ""
     if mention.kind == "people":
+        if mention.characteristic is Characteristic.SEX:
+            return _any_of_sex(last, following)
         return last not in POSSESSIVES
     if mention.kind not in {"qualities", "loose_qualities"} or reading.thing_near(start, end):
         return False
-    if reading.person_before(start, 2) and words[end - 1].endswith("s"):
+    if end in reading.persons or (reading.person_before(start, 2) and words[end - 1].endswith("s")):
         return True
     if words[end - 1].endswith("s") and (not last or last in PUNCTUATION | _BARE):
         return end not in reading.things
-    return last in PLURALS | {"un", "une", "d", "qu"} and (end >= len(words) or end not in reading.things)
+    return last in PLURALS | {"un", "une", "d", "qu", "l", "a", "an"} and (end >= len(words) or end not in reading.things)
+
+
+def _any_of_sex(last: str, following: str) -> bool:
+    """ "les femmes", "un homme", "la femme est …"; not "sa femme", "la femme a signé", "un homme a été blessé"."""
+    if last in POSSESSIVES:
+        return False
+    if last in {"la", "le", "l", "ce", "cet", "cette"}:
+        return following in {"est", "doit", "reste"}
+    return last not in {"un", "une"} or following not in {"a", "avait", "ayant", "s", "et", "decede", "qui"}
+
+
+def said_quality(reading: Reading, start: int, end: int, first: int) -> bool:
+    """True when an adjective that only persons have is said of somebody here, not of a "culte catholique"."""
+    words = reading.words
+    if reading.thing_near(start, end):
+        return False
+    last = words[start - 1] if start else ""
+    return (
+        start <= first
+        or last in PUNCTUATION | PLURALS | {"un", "une", "etant", "trop", "tres", "si", "quelqu", "d", "qu", "not", "que", "and"}
+        or reading.copula_before(start, 5) is not None
+        or reading.person_before(start, 2)
+        or end in reading.persons
+        or words[end : end + 1] == ["comme"]
+    )
 
 
 def _comparisons(reading: Reading) -> Iterator[Reason]:
     words = reading.words
-    groups = [hit for hit in reading.mentions if names_group(reading, hit)]
+    groups = [hit for hit in reading.telling if names_group(reading, hit)]
     if not groups:
         return
     for mark in reading.marks.get("contrast", ()):
         for hit in groups:
-            if mark.end <= hit.start <= mark.end + 3:
+            if mark.end - 1 <= hit.start <= mark.end + 3:
                 yield Reason("comparison", hit.value.characteristic, mark.start, hit.end)
     for mark in reading.marks.get("likeness", ()):
         for hit in groups:
-            if mark.end - 1 <= hit.start <= mark.end + 2 and hit.value.kind != "phrases":
+            if mark.end - 1 <= hit.start <= mark.end + 2 and hit.value.kind != "phrases" and not _as_well(reading, hit):
                 yield Reason("comparison", hit.value.characteristic, mark.start, hit.end)
     for mark in reading.marks.get("comparison_words", ()):
         if not _compares(reading, mark.start):
@@ -286,6 +317,14 @@ def _comparisons(reading: Reading) -> Iterator[Reason]:
             if hit.end <= mark.start and len(lead) <= 6 and not any(w in PUNCTUATION for w in lead):
                 if reading.generic(hit.start, hit.end) and _verb_between(lead):
                     yield Reason("comparison", hit.value.characteristic, hit.start, mark.end)
+
+
+def _as_well(reading: Reading, hit: Hit[Mention]) -> bool:
+    """ "Les femmes sont couvertes comme les hommes": the other side of one attribute, named before."""
+    return any(
+        other.value.characteristic is hit.value.characteristic and other.end <= hit.start - 1
+        for other in reading.telling
+    )
 
 
 def _verb_between(lead: list[str]) -> bool:
@@ -304,7 +343,9 @@ def _compares(reading: Reading, at: int) -> bool:
             return False
         if words[at + 1 : at + 2] == ["de"] and words[at + 2 : at + 3] and words[at + 2][0].isdigit():
             return False
-        return words[at + 1 : at + 2] not in (["tard"], ["tot"], [","], ["."])
+        if words[at + 1 : at + 2] in (["tard"], ["tot"]):
+            return any(w in {"que", "qu"} for w in words[at + 2 : at + 5])
+        return words[at + 1 : at + 2] not in ([","], ["."])
     if word in {"meme", "memes", "aussi", "plutot"}:
         return any(w in {"que", "qu"} for w in words[at + 1 : at + 8])
     return True
@@ -313,12 +354,12 @@ def _compares(reading: Reading, at: int) -> bool:
 def _members(reading: Reading) -> Iterator[Reason]:
     words = reading.words
     for mark in reading.marks.get("as_one", ()):
-        for hit in reading.mentions:
+        for hit in reading.telling:
             if mark.end <= hit.start <= mark.end + 2 and hit.value.kind in {"people", "qualities", "loose_qualities", "phrases"}:
                 if hit.value.ignored or reading.thing_near(hit.start, hit.end) or reading.about_thing(mark.start):
                     continue
                 yield Reason("as-member", hit.value.characteristic, mark.start, hit.end)
-    for hit in reading.mentions:
+    for hit in reading.telling:
         start, end, mention = hit.start, hit.end, hit.value
         if mention.characteristic is Characteristic.AGE and words[end - 1] == "age" and start:
             lead = start - 1 if words[start] in POSSESSIVES else start - 2
@@ -341,22 +382,22 @@ _EVALUATIONS = frozenset(
 def _consequences(reading: Reading) -> Iterator[Reason]:
     words = reading.words
     for mark in reading.marks.get("consequences", ()):
-        for hit in reading.mentions:
+        for hit in reading.telling:
             gap = words[hit.end : mark.start]
             if hit.end > mark.start or len(gap) > 6 or any(word in _STOPS - {":"} for word in gap):
                 continue
             if hit.value.kind in {"attributes", "sure_attributes"} or not said_of_person(reading, hit, 0):
                 continue
-            if hit.value.kind == "people" and reading.copula_before(hit.start, 3) is None:
+            if hit.value.kind == "people" and (hit.value.weak or reading.copula_before(hit.start, 3) is None):
                 continue
-            if hit.value.kind == "qualities" and reading.copula_before(hit.start, 4) is None:
+            if hit.value.kind == "qualities" and (hit.value.weak or reading.copula_before(hit.start, 4) is None):
                 continue
             yield Reason("consequence", hit.value.characteristic, hit.start, mark.end)
         for at in _ages(reading, 0, mark.start):
             if mark.start - at <= 4 and not _thing_subject(reading, at, 0):
                 yield Reason("consequence", Characteristic.AGE, at - 1, mark.end)
     for mark in reading.marks.get("causal_verbs", ()):
-        for hit in reading.mentions:
+        for hit in reading.telling:
             mention = hit.value
             if mention.kind not in {"attributes", "sure_attributes", "phrases"} or mention.ignored or mention.weak:
                 continue

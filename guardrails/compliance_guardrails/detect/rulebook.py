@@ -54,7 +54,7 @@ _FREQUENT = frozenset(
 
 MARKS = (
     "clause_connectors", "noun_connectors", "measures", "comparison_words", "contrast", "likeness", "as_one",
-    "consequences", "causal_verbs", "persons", "things", "abstract_things", "gap_vetoes", "institutions", "anaphora", "exceptions", "tariff_groups", "legal",
+    "consequences", "causal_verbs", "persons", "things", "abstract_things", "gap_vetoes", "institutions", "anaphora", "contract_terms", "exceptions", "tariff_groups", "legal",
     "entitled",
 )  # fmt: skip
 """The lists of attributes.yaml that become marks of the same name in a matched sentence."""
@@ -219,7 +219,8 @@ def _other_lists(
         for polarity in ("negative", "positive", "able", "essential"):
             key = f"{family.id}.{polarity}"
             yield PREDICATES_FILE, key, getattr(family, polarity), Predicate(family.id, polarity)
-    yield PREDICATES_FILE, "benign_verbs", predicates.benign_verbs, Mark("benign_verbs")
+    for name in ("english_orders", "benign_verbs"):
+        yield PREDICATES_FILE, name, getattr(predicates, name), Mark(name)
     for name in type(predicates.contexts).model_fields:
         yield PREDICATES_FILE, name, getattr(predicates.contexts, name), Mark("bias_" + name)
 

@@ -132,6 +132,7 @@ class PredicatesFile(StrictModel):
 
     effective_from: date
     families: tuple[Family, ...] = Field(min_length=3, max_length=3)
+    english_orders: Terms
     benign_verbs: Terms
     contexts: Contexts
 
@@ -181,6 +182,7 @@ class AttributesFile(StrictModel):
     abstract_things: Terms
     institutions: Terms
     anaphora: Terms
+    contract_terms: Terms
     weak_attributes: Terms
     ignored_attributes: Terms
     gap_vetoes: Terms

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from compliance_guardrails.answers import blocked_codes, findings_of, headers_of
-from compliance_guardrails.decisions import after
+from compliance_guardrails.decisions import Rules, after
 from compliance_guardrails.events import EventName, Origin
 from compliance_guardrails.policy import Policy, load_policy
 from compliance_guardrails.policy.types import Action, Stream
@@ -16,6 +16,8 @@ CITED = "Selon les Conditions générales, p. 12, la franchise est de 150 €."
 UNCITED = "La franchise est de 150 € et votre contrat couvre jusqu'à 500 €."
 PLAIN = "Je vous invite à joindre les pièces demandées."
 BIASED = "Les femmes sont incapables de gérer un sinistre."
+
+RULES = Rules.current()
 
 
 @pytest.fixture(scope="module")
@@ -28,16 +30,16 @@ def origin(policy: Policy, department: str = "direction-sinistres") -> Origin:
 
 
 def scores(policy: Policy, *texts: str, department: str = "direction-sinistres") -> dict[str, int]:
-    return {score.name.value: score.value for score in after(policy, origin(policy, department), texts).scores}
+    return {score.name.value: score.value for score in after(policy, RULES, origin(policy, department), texts).scores}
 
 
 def test_cited_claims_score_one(policy: Policy) -> None:
     assert scores(policy, CITED) == {"citation_compliance": 1, "citation_marker": 1}
-    assert after(policy, origin(policy), [CITED]).events == ()
+    assert after(policy, RULES, origin(policy), [CITED]).events == ()
 
 
 def test_an_uncited_claim_scores_zero_and_goes_to_review(policy: Policy) -> None:
-    verdict = after(policy, origin(policy), [UNCITED])
+    verdict = after(policy, RULES, origin(policy), [UNCITED])
     assert {score.name.value: score.value for score in verdict.scores}["citation_compliance"] == 0
     (event,) = verdict.events
     assert event.name is EventName.UNCITED_CLAIM
@@ -49,18 +51,18 @@ def test_an_uncited_claim_scores_zero_and_goes_to_review(policy: Policy) -> None
 
 @pytest.mark.parametrize("texts", [[PLAIN], [""], [], ["", PLAIN]])
 def test_no_claim_no_score(policy: Policy, texts: list[str]) -> None:
-    verdict = after(policy, origin(policy), texts)
+    verdict = after(policy, RULES, origin(policy), texts)
     assert (verdict.scores, verdict.events, verdict.doubtful) == ((), (), ())
 
 
 def test_one_uncited_choice_decides(policy: Policy) -> None:
     assert scores(policy, CITED, UNCITED, PLAIN)["citation_compliance"] == 0
-    assert after(policy, origin(policy), [CITED, UNCITED, PLAIN]).doubtful == (0, 1)
+    assert after(policy, RULES, origin(policy), [CITED, UNCITED, PLAIN]).doubtful == (0, 1)
 
 
 @pytest.mark.parametrize("department", ["direction-it", "direction-commercial", "direction-rh"])
 def test_departments_without_the_layer_are_left_alone(policy: Policy, department: str) -> None:
-    verdict = after(policy, origin(policy, department), [UNCITED])
+    verdict = after(policy, RULES, origin(policy, department), [UNCITED])
     assert (verdict.scores, verdict.events, verdict.doubtful) == ((), (), ())
     assert verdict.choices[0].claims is None
 
@@ -70,7 +72,7 @@ def test_calls_without_department_are_checked_like_high_risk(policy: Policy) -> 
 
 
 def test_warn_reports_codes(policy: Policy) -> None:
-    verdict = after(policy, origin(policy), [PLAIN, BIASED])
+    verdict = after(policy, RULES, origin(policy), [PLAIN, BIASED])
     assert verdict.block is None
     assert [at for at, _ in verdict.warn] == [1]
     (event,) = verdict.events
@@ -92,7 +94,7 @@ def blocking(policy: Policy) -> Policy:
 
 
 def test_block_withholds_everything_else(policy: Policy) -> None:
-    verdict = after(blocking(policy), origin(policy), [f"{UNCITED} {BIASED}"])
+    verdict = after(blocking(policy), RULES, origin(policy), [f"{UNCITED} {BIASED}"])
     assert verdict.block is not None
     assert (verdict.scores, verdict.warn, verdict.doubtful) == ((), (), ())
     assert [event.name for event in verdict.events] == [EventName.BIAS_FINDING]
@@ -102,14 +104,14 @@ def test_block_withholds_everything_else(policy: Policy) -> None:
 
 
 def test_block_lets_clean_answers_through(policy: Policy) -> None:
-    assert after(blocking(policy), origin(policy), [CITED]).block is None
+    assert after(blocking(policy), RULES, origin(policy), [CITED]).block is None
 
 
 def test_a_threshold_of_the_policy_overrides_the_profile(policy: Policy) -> None:
     rule = policy.guardrails.bias_screen.model_copy(update={"threshold": 1.0})
     lenient = replace(policy, guardrails=policy.guardrails.model_copy(update={"bias_screen": rule}))
-    screen = after(policy, origin(policy), [BIASED]).choices[0].screen
-    again = after(lenient, origin(policy), [BIASED]).choices[0].screen
+    screen = after(policy, RULES, origin(policy), [BIASED]).choices[0].screen
+    again = after(lenient, RULES, origin(policy), [BIASED]).choices[0].screen
     assert again.total == screen.total
     assert str(again.threshold) == "1.0"
     assert again.acts == (screen.total > 1)

@@ -9,20 +9,28 @@ from decimal import Decimal
 
 import pytest
 from compliance_guardrails import decisions
-from compliance_guardrails.decisions import Caller, MissingReason, before, printed, read_score
+from compliance_guardrails.decisions import Before, Caller, MissingReason, Rules, before, origin_of, printed, read_score
 from compliance_guardrails.events import EventName
 from compliance_guardrails.policy import Policy, load_policy
 from compliance_guardrails.policy.types import MissingScore
 from hypothesis import given
 from hypothesis import strategies as st
 
-SINISTRES = Caller("sinistres", None, None, "claims-assistant")
-STRANGER = Caller("inconnu", None, None, "gpt-x")
+SINISTRES = Caller("sinistres", None, None)
+STRANGER = Caller("inconnu", None, None)
+
+RULES = Rules.current()
 
 
 @pytest.fixture(scope="module")
 def policy() -> Policy:
     return load_policy()
+
+
+def decide(
+    policy: Policy, caller: Caller, places: list[object], question: str, model: object = "claims-assistant"
+) -> Before:
+    return before(policy, RULES, origin_of(policy, caller), model, places, question)
 
 
 def score(value: object) -> list[object]:
@@ -97,7 +105,7 @@ def test_a_refused_score_never_reads_like_the_floor(value: float, floor: float) 
 
 
 def test_below_the_floor_is_refused_with_the_contact(policy: Policy) -> None:
-    decision = before(policy, SINISTRES, score(0.3499), "Quelle est la franchise ?")
+    decision = decide(policy, SINISTRES, score(0.3499), "Quelle est la franchise ?")
     assert decision.refusal == (
         "Aucun document pertinent trouvé pour votre question (score de similarité 0.34 < 0.35). "
         "Veuillez reformuler ou contacter votre référent Sinistres."
@@ -115,14 +123,14 @@ def test_below_the_floor_is_refused_with_the_contact(policy: Policy) -> None:
 
 @pytest.mark.parametrize("value", [0.35, 0.350000001, 1.0])
 def test_at_the_floor_goes_on(policy: Policy, value: float) -> None:
-    decision = before(policy, SINISTRES, score(value), "Quelle est la franchise ?")
+    decision = decide(policy, SINISTRES, score(value), "Quelle est la franchise ?")
     assert decision.refusal is None
     assert decision.events == ()
     assert decision.scored
 
 
 def test_a_missing_score_passes_and_is_flagged(policy: Policy) -> None:
-    decision = before(policy, SINISTRES, score(math.nan), "Quelle est la franchise ?")
+    decision = decide(policy, SINISTRES, score(math.nan), "Quelle est la franchise ?")
     assert decision.refusal is None
     assert not decision.scored
     assert [(event.name, event.metadata["reason"]) for event in decision.events] == [
@@ -137,7 +145,7 @@ def with_department(policy: Policy, **update: object) -> Policy:
 
 def test_a_missing_score_refuses_where_the_policy_says_so(policy: Policy) -> None:
     strict = with_department(policy, missing_score=MissingScore.REFUSE)
-    decision = before(strict, SINISTRES, [], "Quelle est la franchise ?")
+    decision = decide(strict, SINISTRES, [], "Quelle est la franchise ?")
     assert decision.refusal is not None
     assert "Sinistres" in decision.refusal
     assert [event.name for event in decision.events] == [EventName.SCORE_MISSING, EventName.GATE_BLOCKED]
@@ -147,42 +155,42 @@ def test_a_missing_score_refuses_where_the_policy_says_so(policy: Policy) -> Non
 def test_the_gate_can_be_off(policy: Policy) -> None:
     department = policy.department("direction-sinistres")
     off = with_department(policy, layers=department.layers.model_copy(update={"grounding": False}))
-    decision = before(off, SINISTRES, score(0.01), "Quelle est la franchise ?")
+    decision = decide(off, SINISTRES, score(0.01), "Quelle est la franchise ?")
     assert (decision.refusal, decision.events) == (None, ())
 
 
 @pytest.mark.parametrize(
-    ("caller", "department", "model", "prompt"),
+    ("caller", "asked", "department", "model", "prompt"),
     [
-        (SINISTRES, "direction-sinistres", None, "gestionnaires de sinistres"),
-        (Caller("juridique", None, None, "claims-assistant"), "direction-juridique", "legal-assistant", "conseil"),
-        (Caller(None, "Équipe Sinistres", None, "gpt-x"), "direction-sinistres", "claims-assistant", "sinistres"),
-        (Caller(None, None, "team-finance", None), "direction-finance", "finance-assistant", "financières"),
-        (Caller("it", None, None, "claims-assistant"), "direction-it", "general-assistant", None),
-        (STRANGER, "non-attribue", None, "assistant interne"),
-        (Caller(None, None, None, "claims-assistant"), "non-attribue", None, "gestionnaires de sinistres"),
-        (Caller(["sinistres"], {"a": 1}, 7, ["x"]), "non-attribue", None, "assistant interne"),
+        (SINISTRES, "claims-assistant", "direction-sinistres", None, "gestionnaires de sinistres"),
+        (Caller("juridique", None, None), "claims-assistant", "direction-juridique", "legal-assistant", "conseil"),
+        (Caller(None, "Équipe Sinistres", None), "gpt-x", "direction-sinistres", "claims-assistant", "sinistres"),
+        (Caller(None, None, "team-finance"), None, "direction-finance", "finance-assistant", "financières"),
+        (Caller("it", None, None), "claims-assistant", "direction-it", "general-assistant", None),
+        (STRANGER, "gpt-x", "non-attribue", None, "assistant interne"),
+        (Caller(None, None, None), "claims-assistant", "non-attribue", None, "gestionnaires de sinistres"),
+        (Caller(["sinistres"], {"a": 1}, 7), ["x"], "non-attribue", None, "assistant interne"),
     ],
 )
 def test_department_routing_and_prompt(
-    policy: Policy, caller: Caller, department: str, model: str | None, prompt: str | None
+    policy: Policy, caller: Caller, asked: object, department: str, model: str | None, prompt: str | None
 ) -> None:
-    decision = before(policy, caller, score(0.9), "")
+    decision = decide(policy, caller, score(0.9), "", asked)
     assert decision.origin.department == department
-    assert decision.model == model
+    assert decision.model == (None if isinstance(asked, list) else model)
     assert (decision.prompt is None) if prompt is None else (prompt in (decision.prompt or ""))
 
 
 def test_a_declared_department_is_not_trusted(policy: Policy) -> None:
     places = [{"department": "direction-it", "compliance_department": "direction-it", "tags": ["department:it"]}]
-    assert before(policy, STRANGER, places, "").origin.department == "non-attribue"
+    assert decide(policy, STRANGER, places, "").origin.department == "non-attribue"
 
 
 @pytest.mark.parametrize(
     "question", ["Faut-il refuser parce qu'il est étranger ?", "Vu qu’elle est handicapée, on refuse ?"]
 )
 def test_reasoning_from_a_protected_attribute_is_flagged_not_refused(policy: Policy, question: str) -> None:
-    decision = before(policy, SINISTRES, score(0.9), question)
+    decision = decide(policy, SINISTRES, score(0.9), question)
     assert decision.refusal is None
     assert decision.review
     (event,) = decision.events
@@ -195,5 +203,5 @@ def test_reasoning_from_a_protected_attribute_is_flagged_not_refused(policy: Pol
 
 @pytest.mark.parametrize("question", ["En raison de l'âge du véhicule, quelle est la franchise ?", "", "Bonjour"])
 def test_ordinary_questions_are_not_flagged(policy: Policy, question: str) -> None:
-    decision = before(policy, SINISTRES, score(0.9), question)
+    decision = decide(policy, SINISTRES, score(0.9), question)
     assert (decision.review, decision.events) == (False, ())

@@ -13,6 +13,7 @@ from datetime import date
 import pytest
 import yaml
 from compliance_guardrails import events, litellm_config
+from compliance_guardrails.decisions import Caller
 from compliance_guardrails.events import Origin
 from compliance_guardrails.metrics import Metric, Metrics
 from compliance_guardrails.policy import Policy, PolicyError, load_policy
@@ -60,10 +61,7 @@ def test_events_are_counted_and_logged_by_code(
 def test_an_own_failure_is_logged_without_its_text(
     runtime: Runtime, registry: CollectorRegistry, caplog: pytest.LogCaptureFixture
 ) -> None:
-    try:
-        raise ValueError("Dossier de Mme Quatrecent")
-    except ValueError as error:
-        runtime.failed("post_call", error)
+    runtime.failed("post_call", ValueError("Dossier de Mme Quatrecent"))
     assert "Quatrecent" not in caplog.text
     assert "stage=post_call kind=ValueError at=" in caplog.text
     assert registry.get_sample_value("guardrail_errors_total", {"stage": "post_call"}) == 1
@@ -79,10 +77,18 @@ def test_metrics_without_prometheus_count_nothing(monkeypatch: pytest.MonkeyPatc
 
 
 def test_every_promised_series_exists() -> None:
-    promised = """retrieval_gate_refused_total retrieval_score_missing_total uncited_specific_claim_total
-    protected_attr_comparison_detected_total bias_findings_total low_self_confidence_total guardrail_errors_total
-    guardrail_requests_total guardrail_seconds""".split()
-    assert set(promised) <= {metric.value for metric in Metric}
+    promised = {
+        "retrieval_gate_refused_total",
+        "retrieval_score_missing_total",
+        "uncited_specific_claim_total",
+        "protected_attr_comparison_detected_total",
+        "bias_findings_total",
+        "low_self_confidence_total",
+        "guardrail_errors_total",
+        "guardrail_requests_total",
+        "guardrail_seconds",
+    }
+    assert promised <= {metric.value for metric in Metric}
 
 
 def wait_until_reloaded(runtime: Runtime, day: date) -> None:
@@ -124,6 +130,15 @@ def test_a_policy_that_turns_wrong_leaves_the_last_good_one(
     assert runtime.policy is first
     assert registry.get_sample_value("guardrail_errors_total", {"stage": "policy"}) == 1
     assert "kind=PolicyError" in caplog.text
+
+
+def test_origins_are_remembered_for_each_policy(runtime: Runtime) -> None:
+    caller = Caller("sinistres", None, None)
+    assert runtime.origin_of(caller) is runtime.origin_of(caller)
+    assert runtime.origin_of(caller).department == "direction-sinistres"
+    assert runtime.origin_of(Caller(["sinistres"], None, None)).department == "non-attribue"
+    runtime.policy = replace(runtime.policy, digest="nouveau")
+    assert runtime.origin_of(caller).policy_digest == "nouveau"
 
 
 def test_wrong_settings_stop_the_start(registry: CollectorRegistry) -> None:

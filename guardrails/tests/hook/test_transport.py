@@ -1,4 +1,4 @@
-"""Sending to Langfuse: bodies, retries, losses counted, redirects refused, keys never printed. A loopback server plays it."""
+"""Sending to Langfuse, played by a loopback server: bodies, retries, counted losses, no redirect, keys not printed."""
 
 from __future__ import annotations
 
@@ -54,7 +54,11 @@ def server() -> Generator[Server]:
             self.end_headers()
             self.wfile.write(data)
 
-        do_GET = do_POST = answer
+        def do_GET(self) -> None:
+            self.answer()
+
+        def do_POST(self) -> None:
+            self.answer()
 
     running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=running.serve_forever, daemon=True)

@@ -1,0 +1,58 @@
+"""Probe of the evidence bucket: Object Lock and versions on, listing and retention readable, and with `write` a put.
+
+A write test leaves a locked object behind for some minutes, so it is made only when asked for. Its retention is read
+back: a store that accepts the header and locks nothing is found out. Serves `compliance doctor`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from compliance_pipelines.adapters.archive_s3_bucket import LockedBucket, S3Config
+from compliance_pipelines.adapters.doctor_finding import Finding, ProbeError, State
+from compliance_pipelines.core.ports import ArchiveUnavailableError
+
+PROBE_KEY = "doctor/probe.txt"
+PROBE_MINUTES = 5
+_VARIABLE = "S3_ENDPOINT"
+
+
+def archive(config: S3Config, now: datetime, *, write: bool) -> Finding:
+    """Check what archiving needs; `now` (UTC) dates the retention of the probe object."""
+    try:
+        bucket = LockedBucket(config)
+        bucket.require_lock()
+        chain = [item for item in bucket.versions("chain/") if not item.is_delete_marker]
+        if chain and bucket.retention(chain[-1].key, chain[-1].version_id) is None:
+            raise ProbeError(
+                f"compartiment {config.bucket} : {chain[-1].key} est sans conservation ; ne rien effacer, prévenir la "
+                "conformité (compliance report verify --all)"
+            )
+        tried = _write(bucket, now) if write else "dépôt non essayé (compliance doctor --write l’essaie)"
+    except ArchiveUnavailableError as error:
+        away = "ne répond pas" in str(error)
+        hint = (
+            "vérifiez S3_ENDPOINT et le réseau" if away else "droits attendus : voir k8s/components/bucket/policy.json"
+        )
+        raise ProbeError(f"{error} ; {hint}", away=away) from None
+    line = f"compartiment {config.bucket} : Object Lock et versions actifs, {len(chain)} rapport(s) archivé(s), {tried}"
+    return Finding("archive", _VARIABLE, State.OK, line)
+
+
+def no_archive() -> Finding:
+    """What serves when no store is configured."""
+    line = (
+        "archive en répertoire : elle ne verrouille rien ; en production, S3_ENDPOINT vers un compartiment Object Lock"
+    )
+    return Finding("archive", _VARIABLE, State.DEFAULT, line)
+
+
+def _write(bucket: LockedBucket, now: datetime) -> str:
+    until = (now + timedelta(minutes=PROBE_MINUTES)).replace(microsecond=0)
+    version = bucket.put(PROBE_KEY, b"compliance doctor\n", until, {})
+    kept = bucket.retention(PROBE_KEY, version)
+    if kept is None or kept[0] != "COMPLIANCE" or kept[1] < until:
+        raise ProbeError(
+            f"compartiment {bucket.name} : l’objet d’essai est accepté sans être verrouillé, ce n’est pas du WORM"
+        )
+    return f"dépôt essayé et verrou relu ({PROBE_KEY}, libre après {PROBE_MINUTES} min)"

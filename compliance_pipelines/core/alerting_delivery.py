@@ -1,0 +1,133 @@
+"""What to tell Alertmanager now: new and firing alerts again and again, resolutions once, each in its order.
+
+Pure: from episodes and a time to posts. An alert that began and ended while Alertmanager was away is first shown as
+firing for `hold`, then resolved: resolved at once, Alertmanager would tell nobody. Episodes of the same labels follow
+one another. Labels are alertname, department, severity and service; everything else is annotation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from compliance_guardrails.policy import Policy
+
+from compliance_pipelines.core.alerting import ALL_DEPARTMENTS, Episode
+from compliance_pipelines.core.report_inputs import AlertFacts
+
+SERVICE = "compliance-pipelines"
+_SUBJECTS_SHOWN = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """resend: between posts of a firing alert. hold: how long a past alert is shown. ttl: its end if we fall silent.
+
+    `hold` must exceed Alertmanager's group_wait and group_interval; `ttl` outlives a restart of the daemon.
+    """
+
+    resend: timedelta
+    hold: timedelta
+    ttl: timedelta
+
+    @classmethod
+    def of(cls, policy: Policy) -> Timing:
+        """Everything follows from `resend_minutes`."""
+        resend = timedelta(minutes=policy.alerts.resend_minutes)
+        return cls(resend=resend, hold=3 * resend, ttl=30 * resend)
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """One alert to post; `firing` False resolves it."""
+
+    episode: Episode
+    firing: bool
+
+
+def due(episodes: Iterable[Episode], now: datetime, timing: Timing) -> list[Post]:
+    """The posts of this moment: at most one for each set of labels. Closed and silent episodes give none."""
+    heads: dict[tuple[str, str, str], Episode] = {}
+    for episode in sorted(episodes, key=lambda e: (e.started_at, e.id)):
+        if episode.closed_at is None and not episode.silent:
+            heads.setdefault((*episode.labels, episode.severity), episode)
+    return [post for episode in heads.values() if (post := _post(episode, now, timing)) is not None]
+
+
+def _post(episode: Episode, now: datetime, timing: Timing) -> Post | None:
+    if episode.announced_at is None or episode.last_sent_at is None:
+        return Post(episode, firing=True)
+    if episode.ended_at is not None and _past(episode.announced_at, timing.hold, now):
+        return Post(episode, firing=False)
+    return Post(episode, firing=True) if _past(episode.last_sent_at, timing.resend, now) else None
+
+
+def _past(moment: datetime, wait: timedelta, now: datetime) -> bool:
+    # a moment in the future was written before the clock was set back: better once too often than not at all
+    return now < moment or now - moment >= wait
+
+
+def accepted(post: Post, now: datetime) -> Episode:
+    """The episode once Alertmanager has taken the post."""
+    episode = post.episode
+    if not post.firing:
+        return replace(episode, closed_at=now, last_sent_at=now)
+    return replace(episode, announced_at=episode.announced_at or now, last_sent_at=now)
+
+
+def payload(post: Post, now: datetime, timing: Timing) -> dict[str, Any]:
+    """The post as Alertmanager's API v2 wants it."""
+    episode = post.episode
+    starts = min(episode.started_at, now)
+    ends = now + timing.ttl if post.firing else max(starts, min(episode.ended_at or now, now))
+    notes = annotations(episode)
+    return {
+        "labels": {
+            "alertname": episode.rule,
+            "department": episode.department,
+            "severity": episode.severity,
+            "service": SERVICE,
+        },
+        "annotations": notes,
+        "startsAt": _iso(starts),
+        "endsAt": _iso(ends),
+        "generatorURL": notes.get("dagster_url", ""),
+    }
+
+
+def annotations(episode: Episode) -> dict[str, str]:
+    """Annotations of an alert: those of its subjects, one after the other where they differ."""
+    out: dict[str, str] = {}
+    for name in ("summary", "description", "next_step", "dagster_url"):
+        texts = list(dict.fromkeys(d[name] for _, d in sorted(episode.details.items()) if d.get(name)))
+        if texts:
+            out[name] = texts[0] if name == "dagster_url" else " ".join(texts[:_SUBJECTS_SHOWN])
+            if len(texts) > _SUBJECTS_SHOWN and name == "description":
+                out[name] += f" Et {len(texts) - _SUBJECTS_SHOWN} de plus."
+    if episode.ended_at is not None and out:
+        out["ended"] = f"Terminée le {episode.ended_at.astimezone(UTC):%Y-%m-%d à %H:%M} UTC."
+    return out
+
+
+def facts(episodes: Iterable[Episode], start: datetime, end: datetime) -> tuple[AlertFacts, ...]:
+    """The alerts that were firing at some time in [start, end), as the monthly report prints them."""
+    chosen = [e for e in episodes if e.started_at < end and (e.ended_at is None or e.ended_at >= start)]
+    return tuple(_fact(e, end) for e in sorted(chosen, key=lambda e: (e.started_at, e.rule, e.department)))
+
+
+def _fact(episode: Episode, end: datetime) -> AlertFacts:
+    notes: Mapping[str, str] = annotations(episode)
+    return AlertFacts(
+        name=episode.rule,
+        department=None if episode.department == ALL_DEPARTMENTS else episode.department,
+        severity=episode.severity,
+        started_at=episode.started_at,
+        ended_at=episode.ended_at if episode.ended_at is not None and episode.ended_at < end else None,
+        summary_fr=notes.get("description") or notes.get("summary", ""),
+    )
+
+
+def _iso(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"

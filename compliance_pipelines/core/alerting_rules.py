@@ -1,0 +1,247 @@
+"""From figures, runs and the calendar to observations: what each alert rule of the policy looks at.
+
+Nightly figures come from the aggregates of one completed night, intraday figures from one trailing window, the others
+from the state of runs, partitions and archive. A mean over too few traces says nothing (UNKNOWN), never "all is well".
+The lexical evaluator is indicative: it raises no neutrality alert. Limits and waits are read from the policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from functools import reduce
+from zoneinfo import ZoneInfo
+
+from compliance_guardrails.policy import Policy
+from compliance_guardrails.policy.models import AlertRule
+from compliance_guardrails.policy.types import AlertName
+
+from compliance_pipelines.core.alerting import ALL_DEPARTMENTS, Key, Level, Observation
+from compliance_pipelines.core.alerting_text import Links, notes
+from compliance_pipelines.core.periods import Month, day_window, paris_day
+from compliance_pipelines.core.records import Aggregate
+
+JUDGED = "judge_neutrality"
+NEUTRALITIES = (JUDGED, "lexical_neutrality")
+NIGHT, DAYTIME = "nuit", "journée"
+NIGHT_DUE = time(1, 30)
+SILENT_AFTER = timedelta(days=7)
+_PARIS = ZoneInfo("Europe/Paris")
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What was seen of one department in the trailing window that ends `at`. `mean` is None when nothing was scored."""
+
+    department: str
+    at: datetime
+    mean: float | None
+    n: int
+    uncited: int = 0
+
+
+def limit_of(rule: AlertRule, policy: Policy, department: str) -> float | None:
+    """The rule's limit for a department: its own number, or that of the policy key it names; None for events."""
+    return rule.limit if rule.limit_from is None else float(_named(rule.limit_from, policy, department))
+
+
+def wait_of(rule: AlertRule, policy: Policy, department: str) -> timedelta:
+    """How long a condition must hold before the rule fires."""
+    minutes = rule.for_minutes
+    if rule.for_minutes_from is not None:
+        minutes = int(_named(rule.for_minutes_from, policy, department))
+    return timedelta(minutes=minutes or 0)
+
+
+def _named(path: str, policy: Policy, department: str) -> float:
+    whose, _, rest = path.partition(".")
+    start: object = policy.thresholds
+    if whose == "department":
+        start = policy.unattributed if department == ALL_DEPARTMENTS else policy.department(department)
+    return float(str(reduce(getattr, rest.split("."), start)))
+
+
+def night(
+    day: date, aggregates: Iterable[Aggregate], withheld: int, policy: Policy, links: Links, now: datetime
+) -> list[Observation]:
+    """Observations of one completed night. withheld: notes kept back because the judge failed its anchors.
+
+    A night that ended more than `SILENT_AFTER` ago goes to the journal and wakes nobody.
+    """
+    at = day_window(day)[1]
+    make = _Maker(policy, links, at, day, silent=now - at > SILENT_AFTER)
+    out = []
+    for row in aggregates:
+        if row.metric == JUDGED:
+            limit = limit_of(policy.alerts.rule(AlertName.NEUTRALITY_BELOW_THRESHOLD), policy, row.department)
+            enough = row.n_scored >= policy.thresholds.min_n and row.mean is not None
+            level = _level(enough, enough and row.mean is not None and limit is not None and row.mean < limit)
+            out.append(make.night(AlertName.NEUTRALITY_BELOW_THRESHOLD, row.department, level, row.mean, row.n_scored))
+        if row.metric in NEUTRALITIES and row.n_sampled:
+            rate = row.n_unscored / row.n_sampled
+            limit = limit_of(policy.alerts.rule(AlertName.UNSCORED_RATE_HIGH), policy, row.department)
+            enough = row.n_sampled >= policy.thresholds.min_n
+            level = _level(enough, limit is not None and rate > limit)
+            out.append(make.night(AlertName.UNSCORED_RATE_HIGH, row.department, level, rate, row.n_sampled))
+    level = Level.BREACH if withheld else Level.CLEAR
+    out.append(make.night(AlertName.JUDGE_UNRELIABLE, ALL_DEPARTMENTS, level, None, withheld))
+    return out
+
+
+def _level(enough: bool, breach: bool) -> Level:
+    if not enough:
+        return Level.UNKNOWN
+    return Level.BREACH if breach else Level.CLEAR
+
+
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    """Builds nightly observations; keeps what they share."""
+
+    policy: Policy
+    links: Links
+    at: datetime
+    day: date
+    silent: bool
+
+    def night(self, name: AlertName, department: str, level: Level, value: float | None, n: int) -> Observation:
+        """One nightly observation."""
+        rule = self.policy.alerts.rule(name)
+        limit = limit_of(rule, self.policy, department)
+        return Observation(
+            key=Key(name.value, department, NIGHT),
+            at=self.at,
+            level=level,
+            severity=rule.severity.value,
+            night=self.day,
+            silent=self.silent,
+            annotations=notes(
+                rule, self.policy, department, f"Nuit du {self.day}", value, limit, n, self.links.night(self.day)
+            )
+            if level is Level.BREACH
+            else {},
+        )
+
+
+def daytime(windows: Iterable[Window], policy: Policy, links: Links) -> list[Observation]:
+    """Observations of intraday windows: sustained neutrality; bursts of uncited claims where policy looks for them."""
+    day, out = policy.sampling.intraday, []
+    gap = timedelta(minutes=2 * day.every_minutes)
+    low, burst = (policy.alerts.rule(n) for n in (AlertName.NEUTRALITY_BELOW_THRESHOLD, AlertName.UNCITED_CLAIMS_BURST))
+    for seen in windows:
+        if seen.department in day.departments:
+            limit = limit_of(low, policy, seen.department)
+            enough = seen.n >= day.min_n and seen.mean is not None
+            level = _level(enough, enough and seen.mean is not None and limit is not None and seen.mean < limit)
+            what = f"Fenêtre de {day.window_minutes} min"
+            out.append(_condition(low, policy, seen, level, gap, what, seen.mean, seen.n, links))
+        if seen.department in policy.thresholds.uncited_burst.departments:
+            level = _level(True, seen.uncited > policy.thresholds.uncited_burst.count)
+            what = f"Fenêtre de {policy.thresholds.uncited_burst.window_minutes} min"
+            out.append(_condition(burst, policy, seen, level, gap, what, float(seen.uncited), seen.uncited, links))
+    return out
+
+
+def _condition(
+    rule: AlertRule,
+    policy: Policy,
+    seen: Window,
+    level: Level,
+    gap: timedelta,
+    what: str,
+    value: float | None,
+    n: int,
+    links: Links,
+) -> Observation:
+    limit = limit_of(rule, policy, seen.department)
+    breach = level is Level.BREACH
+    return Observation(
+        key=Key(rule.name.value, seen.department, DAYTIME),
+        at=seen.at,
+        level=level,
+        severity=rule.severity.value,
+        sustain=wait_of(rule, policy, seen.department),
+        max_gap=gap,
+        annotations=notes(rule, policy, seen.department, what, value, limit, n, links.daily()) if breach else {},
+    )
+
+
+def event(
+    name: AlertName,
+    subject: str,
+    what: str,
+    at: datetime,
+    breach: bool,
+    policy: Policy,
+    link: str,
+    since: datetime | None = None,
+) -> Observation:
+    """An observation of a rule that concerns the whole installation: runs, nights, reports, retention."""
+    rule = policy.alerts.rule(name)
+    return Observation(
+        key=Key(name.value, ALL_DEPARTMENTS, subject),
+        at=at,
+        level=Level.BREACH if breach else Level.CLEAR,
+        severity=rule.severity.value,
+        sustain=wait_of(rule, policy, ALL_DEPARTMENTS),
+        since=since,
+        annotations=notes(rule, policy, ALL_DEPARTMENTS, what, None, None, None, link) if breach else {},
+    )
+
+
+def calendar(
+    first: date,
+    nights: frozenset[str] | set[str],
+    reports: frozenset[str] | set[str],
+    policy: Policy,
+    links: Links,
+    now: datetime,
+    lookback: int = 40,
+) -> list[Observation]:
+    """Missing nights and reports as of `now`: due, and not there. nights, reports: partition keys that exist.
+
+    first: the first night that this installation was to run; `lookback` days before today are watched.
+    """
+    today = paris_day(now)
+    out = []
+    for back in range(lookback, 0, -1):
+        day = today - timedelta(days=back)
+        due = datetime.combine(day + timedelta(days=1), NIGHT_DUE, _PARIS)
+        if day >= first and now >= due:
+            missing = day.isoformat() not in nights
+            what, link = f"Nuit du {day} absente.", links.night(day)
+            name = AlertName.NIGHT_MISSING
+            out.append(event(name, day.isoformat(), what, now, missing, policy, link, due if missing else None))
+    month = Month(first.year, first.month)
+    recent = today - timedelta(days=lookback + 31)
+    while month.scheduled_at <= now:
+        if month.next().first_day >= recent:
+            missing = month.first_day.isoformat() not in reports
+            what, name = f"Rapport de {month} absent.", AlertName.REPORT_MISSING
+            since = month.scheduled_at if missing else None
+            out.append(event(name, str(month), what, now, missing, policy, links.report(month), since))
+        month = month.next()
+    return out
+
+
+def forgotten(watched: Iterable[Key], known: Sequence[str], now: datetime) -> list[Observation]:
+    """Clears what is watched for departments that the policy no longer has: nobody would ever resolve it."""
+    have = {*known, ALL_DEPARTMENTS}
+    return [Observation(key=key, at=now, level=Level.CLEAR) for key in watched if key.department not in have]
+
+
+def retention(states: Mapping[str, str | None], at: datetime, policy: Policy, links: Links) -> list[Observation]:
+    """One observation per archived month; the value says in French what is wrong, None when the retention holds."""
+    return [
+        event(
+            AlertName.RETENTION_NOT_VERIFIED,
+            month,
+            f"Rapport de {month} : {wrong}." if wrong else "",
+            at,
+            wrong is not None,
+            policy,
+            links.receipt(Month.parse(month)),
+        )
+        for month, wrong in sorted(states.items())
+    ]

@@ -1,0 +1,1 @@
+"""What is watched, and how alerts are delivered: sensors only, no assets."""

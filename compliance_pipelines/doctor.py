@@ -1,0 +1,128 @@
+"""`compliance doctor`: every configured connection and permission tried, one French line each that says what to do.
+
+Probes run at once, so the slowest decides how long it takes. Exit code 0 in order (embedded defaults included), 1 when
+something must be corrected, 2 when nothing is wrong but a system did not answer. No key or path of a secret is printed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from compliance_pipelines.adapters import (
+    doctor_archive,
+    doctor_files,
+    doctor_langfuse,
+    doctor_models,
+    doctor_monitoring,
+)
+from compliance_pipelines.adapters.archive_s3_bucket import S3Config
+from compliance_pipelines.adapters.doctor_finding import Finding, Probe, ProbeError, State, carry_out
+from compliance_pipelines.resources import SettingsError, sample_export, settings, utc_now
+
+_MARKS = {State.OK: "✔", State.DEFAULT: "·", State.WRONG: "✘", State.AWAY: "?"}
+
+
+def examine(
+    env: Mapping[str, str] | None = None, *, write: bool = False, now: datetime | None = None
+) -> tuple[Finding, ...]:
+    """Run every probe on what `env` (default: the process's) configures; findings in a fixed order.
+
+    `write` also tries writes that leave something behind for some minutes (a locked object).
+    """
+    env = os.environ if env is None else env
+    when = now or utc_now()
+    probes = [_settings(env), *_disk(env, when), *_servers(env, when, write=write)]
+    with ThreadPoolExecutor(max_workers=len(probes)) as pool:
+        return tuple(pool.map(carry_out, probes))
+
+
+def exit_code(findings: tuple[Finding, ...]) -> int:
+    """0, 1 or 2: what is known to be wrong counts more than what did not answer."""
+    states = {found.state for found in findings}
+    return 1 if State.WRONG in states else 2 if State.AWAY in states else 0
+
+
+def lines_fr(findings: tuple[Finding, ...]) -> list[str]:
+    """One line a finding, then the conclusion."""
+    lines = [f"{_MARKS[found.state]} {found.name:<13}{found.line_fr}" for found in findings]
+    counts = {state: sum(found.state is state for found in findings) for state in State}
+    shown = ", ".join(f"{count} {state.value}" for state, count in counts.items() if count)
+    return [*lines, f"{len(findings)} contrôles : {shown}"]
+
+
+def as_json(findings: tuple[Finding, ...]) -> dict[str, Any]:
+    """The whole as one object; `schema` changes when a field does."""
+    code = exit_code(findings)
+    return {"schema": "compliance-doctor/1", "findings": [found.as_json() for found in findings], "exit_code": code}
+
+
+def _settings(env: Mapping[str, str]) -> Probe:
+    def run() -> Finding:
+        try:
+            found = settings(env)
+        except SettingsError as wrong:
+            raise ProbeError(str(wrong)) from None
+        return Finding("réglages", ".env", State.OK, f"lisibles, espace {found.namespace}, depuis le {found.first_day}")
+
+    return Probe("réglages", ".env", run)
+
+
+def _disk(env: Mapping[str, str], now: datetime) -> list[Probe]:
+    home = Path(env.get("COMPLIANCE_HOME") or ".compliance").absolute()
+    folder = Path(env["COMPLIANCE_POLICY_DIR"]) if env.get("COMPLIANCE_POLICY_DIR") else None
+    exported = env.get("LANGFUSE_EXPORT") or ""
+    p12 = Path(env["REPORT_SIGNING_P12"]) if env.get("REPORT_SIGNING_P12") else None
+    signing = partial(
+        doctor_files.signing, p12, env.get("REPORT_SIGNING_PASSWORD", ""), env.get("REPORT_TSA_URL") or None, now
+    )
+    probes = [
+        Probe("dossier", "COMPLIANCE_HOME", partial(doctor_files.home, home)),
+        Probe("dagster", "DAGSTER_HOME", partial(doctor_files.dagster_home, env.get("DAGSTER_HOME", ""))),
+        Probe("politique", "COMPLIANCE_POLICY_DIR", partial(doctor_files.policy, folder)),
+        Probe("signature", "REPORT_SIGNING_P12", signing),
+    ]
+    if exported or not _langfuse_url(env):
+        place = Path(exported) if exported else sample_export()
+        read = partial(doctor_files.export, place, synthetic=not exported)
+        probes.append(Probe("traces", "LANGFUSE_EXPORT", read))
+    return probes
+
+
+def _servers(env: Mapping[str, str], now: datetime, *, write: bool) -> list[Probe]:
+    url = _langfuse_url(env)
+    keys = (env.get("LANGFUSE_PUBLIC_KEY", ""), env.get("LANGFUSE_SECRET_KEY", ""))
+    archive: Callable[[], Finding] = doctor_archive.no_archive
+    if env.get("S3_ENDPOINT"):
+        config = S3Config(
+            endpoint=env["S3_ENDPOINT"],
+            access_key=env.get("S3_ACCESS_KEY", ""),
+            secret_key=env.get("S3_SECRET_KEY", ""),
+            bucket=env.get("S3_BUCKET") or "ai-audit",
+            timeout_seconds=8.0,
+        )
+        archive = partial(doctor_archive.archive, config, now, write=write)
+    pushed = partial(doctor_monitoring.pushgateway, env.get("PUSHGATEWAY_URL", ""), write=write)
+    probes = [
+        Probe("juge", "JUDGE_BASE_URL", partial(doctor_models.judge, env)),
+        Probe("plongements", "EMBEDDING_BASE_URL", partial(doctor_models.embeddings, env)),
+        Probe("archive", "S3_ENDPOINT", archive),
+        Probe(
+            "alertmanager", "ALERTMANAGER_URL", partial(doctor_monitoring.alertmanager, env.get("ALERTMANAGER_URL", ""))
+        ),
+        Probe("pushgateway", "PUSHGATEWAY_URL", pushed),
+        Probe("passerelle", "LITELLM_CI_URL", partial(doctor_models.gateway, env)),
+        Probe("interface", "DAGSTER_UI_URL", partial(doctor_monitoring.dagster_ui, env.get("DAGSTER_UI_URL", ""))),
+    ]
+    if url:
+        probes.insert(0, Probe("langfuse", "LANGFUSE_BASE_URL", partial(doctor_langfuse.langfuse, url, *keys)))
+    return probes
+
+
+def _langfuse_url(env: Mapping[str, str]) -> str:
+    return env.get("LANGFUSE_BASE_URL") or env.get("LANGFUSE_HOST") or ""

