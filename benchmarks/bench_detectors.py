@@ -130,12 +130,18 @@ def quality(names: Sequence[str]) -> None:
         ours: dict[str, Counts] = {}
         plain: dict[str, Counts] = {}
         for row in rows(name):
-            detector, kind, text = str(row["detector"]), str(row["kind"]), str(row["text"])
+            detector, kind, text = str(row["detector"]), str(row.get("kind", row["detector"])), str(row["text"])
             label = row["label"] == 1
+            if detector == "claims" and "kind" not in row:
+                _count_spans(row, ours, plain)
+                continue
             keys = [detector] if detector in {"citations", "protected_attribute"} else [detector, f"{detector}/{kind}"]
             if detector == "bias":
                 keys.append(f"bias/{row.get('lang', 'fr')}")
             found, guess = detected(detector, kind, text), baseline(detector, kind, text)
+            if detector == "bias":
+                anything = bool(bias.screen(text, "general").findings)
+                ours.setdefault("bias/any", Counts()).add(label=label, found=anything)
             for key in keys:
                 ours.setdefault(key, Counts()).add(label=label, found=found)
                 if guess is not None:
@@ -146,6 +152,23 @@ def quality(names: Sequence[str]) -> None:
         print(f"\n{name}: {'n':>33}  {'precision':22} {'recall':22}  regexes: precision, recall")
         for key in sorted(ours):
             print(f"  {key:<32} {_line(ours[key], plain.get(key))}")
+
+
+def _count_spans(row: dict[str, object], ours: dict[str, Counts], plain: dict[str, Counts]) -> None:
+    """Texts that list all their claims: each listed span found or not, each claim beyond them a false one."""
+    text, spans = str(row["text"]), row["spans"]
+    wanted = [(s["kind"], text.index(s["text"]), text.index(s["text"]) + len(s["text"])) for s in spans]  # type: ignore[union-attr]
+    found = [(c.kind, c.start, c.end) for c in citations.check(text).claims]
+    guessed = [(kind, m.start(), m.end()) for kind, pattern in BASELINE.items() for m in pattern.finditer(text)]
+    for counts, claims in ((ours, found), (plain, guessed)):
+        for kind, start, end in wanted:
+            hit = any(k == kind and a < end and start < b for k, a, b in claims)
+            for key in ("claims", f"claims/{kind}"):
+                counts.setdefault(key, Counts()).add(label=True, found=hit)
+        for kind, start, end in claims:
+            if not any(k == kind and a < end and start < b for k, a, b in wanted):
+                for key in ("claims", f"claims/{kind}"):
+                    counts.setdefault(key, Counts()).add(label=False, found=True)
 
 
 def _line(ours: Counts, plain: Counts | None) -> str:

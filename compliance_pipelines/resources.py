@@ -7,7 +7,7 @@ names the variable. Secrets stay in the environment: a resource keeps the variab
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from importlib import resources as package_files
@@ -119,7 +119,7 @@ class TraceSourceResource(dg.ConfigurableResource):
 
     def reader(self, policy: Policy) -> ExportReader:
         """A reader that attributes departments by `policy`."""
-        key = os.environ.get(self.hmac_key_variable, "").encode() or _EMBEDDED_HMAC_KEY
+        key, _ = pseudonym_key(self.hmac_key_variable)
         return ExportReader(Path(self.export), Path(self.home) / "state", policy.resolve_department, key)
 
 
@@ -148,7 +148,7 @@ class ArchiveResource(dg.ConfigurableResource):
 class JudgeResource(dg.ConfigurableResource):
     """The LLM judge; an empty `base_url` means none. Seconds; `max_calls` bounds one run, `patience` an outage.
 
-    `assistants_url`: the gateway whose assistants are probed, empty for none. `embedding_url`: empty for the bundled one.
+    `assistants_url`: gateway of the assistants to probe, empty for none; `embedding_url`: empty for the bundled one.
     """
 
     home: str
@@ -254,12 +254,18 @@ class InstallationResource(dg.ConfigurableResource):
         return SigningConfig(Path(self.signing_p12), password, os.environ.get("REPORT_TSA_URL") or None)
 
 
-def verification_tools() -> Tools:
-    """The readers of PDF and signatures that a verification needs."""
+def pseudonym_key(variable: str = "COMPLIANCE_HMAC_KEY") -> tuple[bytes, bool]:
+    """(key of the pseudonyms, whether it is the embedded default, which is no secret)."""
+    given = os.environ.get(variable, "").encode()
+    return given or _EMBEDDED_HMAC_KEY, not given
+
+
+def verification_tools(roots: Sequence[bytes] = ()) -> Tools:
+    """The readers of PDF and signatures that a verification needs; `roots` are certificates to trust (PEM or DER)."""
     from compliance_pipelines.adapters.signing import signature_reader
     from compliance_pipelines.adapters.verify_pdf import read_pdf
 
-    return Tools(read_pdf=read_pdf, read_signatures=signature_reader())
+    return Tools(read_pdf=read_pdf, read_signatures=signature_reader(roots))
 
 
 def utc_now() -> datetime:

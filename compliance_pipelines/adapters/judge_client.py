@@ -6,6 +6,7 @@ meaning (core.judge_reply reads). Errors never carry a server's text, a key or a
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -77,7 +78,9 @@ class ChatClient:
         # one pool of connections for all costs a scan over them at each step of each call: a client a call in flight
         self._free: list[httpx.AsyncClient] = []
         self._all: list[httpx.AsyncClient] = []
-        self._tls = httpx.create_ssl_context(trust_env=False)
+        # without certificates to trust it could verify nothing: made in full only where TLS is spoken
+        secure = settings.base_url.startswith("https:")
+        self._tls = httpx.create_ssl_context(trust_env=False) if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
     async def __aenter__(self) -> ChatClient:
         return self

@@ -36,7 +36,9 @@ def judge_settings(env: Mapping[str, str]) -> JudgeSettings | None:
     if not url and not model and not key:
         return None
     if not url:
-        raise JudgeConfigError("JUDGE_BASE_URL manque : attendu l'adresse OpenAI du juge, par exemple http://hote:4000/v1")
+        raise JudgeConfigError(
+            "JUDGE_BASE_URL manque : attendu l'adresse OpenAI du juge, par exemple http://hote:4000/v1"
+        )
     if not model:
         raise JudgeConfigError("JUDGE_MODEL manque : attendu le nom du modèle juge tel que son serveur le connaît")
     return JudgeSettings(endpoint("JUDGE_BASE_URL", url), _plain("JUDGE_MODEL", model), _header(key))

@@ -1,8 +1,8 @@
 """Pages of a Langfuse server brought to the form in which a read keeps them.
 
 Observation rows are decoded once, straight into the fields that are used, and kept packed in segments by trace; a page
-with a row of an unusual shape takes the slow way through `core.langfuse_rows`, with the same result. Score pages keep
-their JSON. A row that cannot be used is kept as its reason, so that it is counted.
+with a row of an unusual shape takes the slow way through `core.langfuse_rows`, with the same result. Metadata keeps
+the keys that are used. Score pages keep their JSON. A row that cannot be used is kept as its reason, to be counted.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from typing import Any
 import msgspec
 
 from compliance_pipelines.adapters.langfuse_api_journal import Page
+from compliance_pipelines.core.extraction import METADATA_KEYS
 from compliance_pipelines.core.langfuse_rows import MAX_TEXT, Observation, RowError, clean_text, parse_row
 
 SEGMENTS = 256
+_NOTHING = msgspec.Raw(b"null")
 _WITH_METADATA = frozenset({"GENERATION", "TRACE"})
 
 
@@ -66,6 +68,31 @@ class _Meta(msgspec.Struct, frozen=True):
     totalPages: int | None = None  # noqa: N815
 
 
+class _Metadata(
+    msgspec.Struct,
+    omit_defaults=True,
+    gc=False,
+    rename={"attributes_metadata": "attributes.metadata"},
+):
+    """METADATA_KEYS, each as the JSON it came as; other keys are passed over."""
+
+    requester_metadata: msgspec.Raw = _NOTHING
+    contexts: msgspec.Raw = _NOTHING
+    hidden_params: msgspec.Raw = _NOTHING
+    attributes_metadata: msgspec.Raw = _NOTHING
+    compliance_department: msgspec.Raw = _NOTHING
+    compliance_policy_digest: msgspec.Raw = _NOTHING
+    compliance_delivered: msgspec.Raw = _NOTHING
+    bias_review_required: msgspec.Raw = _NOTHING
+    user_api_key_alias: msgspec.Raw = _NOTHING
+    user_api_key_team_alias: msgspec.Raw = _NOTHING
+    user_api_key_team_id: msgspec.Raw = _NOTHING
+    litellm_call_id: msgspec.Raw = _NOTHING
+    model_group: msgspec.Raw = _NOTHING
+    retrieval_score: msgspec.Raw = _NOTHING
+    department: msgspec.Raw = _NOTHING
+
+
 class _Row(msgspec.Struct, gc=False):
     """An observation of v4 or v3, or a v3 trace, as the server names its fields."""
 
@@ -86,7 +113,7 @@ class _Row(msgspec.Struct, gc=False):
     tags: list[str] | None = None
     input: Any = None
     output: Any = None
-    metadata: msgspec.Raw = msgspec.Raw(b"{}")
+    metadata: _Metadata | None = None
     modelParameters: msgspec.Raw = msgspec.Raw(b"{}")  # noqa: N815
 
 
@@ -125,6 +152,7 @@ class _RawBody(msgspec.Struct):
 _fast = msgspec.json.Decoder(_Body).decode
 _items = msgspec.json.Decoder(_RawBody).decode
 _generic = msgspec.json.Decoder().decode
+_to_json = msgspec.json.Encoder().encode
 _pack_into = msgspec.msgpack.Encoder().encode_into
 _unpack = msgspec.msgpack.Decoder(list[_Kept]).decode
 
@@ -219,7 +247,7 @@ def _keep(row: _Row) -> _Kept:
         tuple(tag[:200] for tag in row.tags[:50]) if row.tags else (),
         _text(row.input),
         _text(row.output),
-        bytes(row.metadata),
+        b"{}" if row.metadata is None else _to_json(row.metadata),
         b"{}" if trace else bytes(row.modelParameters),
     )
 
@@ -250,7 +278,7 @@ def _keep_slowly(item: bytes) -> _Kept:
         found.tags,
         found.input,
         found.output,
-        _json(found.metadata),
+        _json({key: found.metadata[key] for key in METADATA_KEYS if key in found.metadata}),
         _json(found.model_parameters),
     )
 

@@ -12,14 +12,7 @@ from datetime import UTC, datetime
 
 from compliance_pipelines.adapters.langfuse_api_journal import Page
 from compliance_pipelines.adapters.langfuse_api_rows import pack_observations, pack_scores
-from compliance_pipelines.core.extraction import Window
-
-# values that may be long: without their names here a server cuts them at 200 characters
-EXPANDED = (
-    "requester_metadata", "contexts", "hidden_params", "attributes.metadata", "compliance_department",
-    "compliance_policy_digest", "compliance_delivered", "bias_review_required", "user_api_key_alias",
-    "user_api_key_team_alias", "user_api_key_team_id", "litellm_call_id", "model_group", "retrieval_score",
-)  # fmt: skip
+from compliance_pipelines.core.extraction import METADATA_KEYS, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +45,8 @@ V4_OBSERVATIONS = Source(
     *_STARTED,
     1000,
     pack_observations,
-    params={"fields": "core,basic,time,io,metadata,model,trace_context", "expandMetadata": ",".join(EXPANDED)},
+    # a server cuts metadata at 200 characters, except under the names given
+    params={"fields": "core,basic,time,io,metadata,model,trace_context", "expandMetadata": ",".join(METADATA_KEYS)},
 )
 V4_EVENTS = Source(
     "v4-events",

@@ -86,7 +86,7 @@ class Continuation(ChartGroup):
     def wrap(self, availWidth: float, availHeight: float) -> tuple[float, float]:  # noqa: N803
         """Measure with the title where nothing stands above on this page."""
         frame = getattr(self, "_frame", None)
-        self.words = [self._repeated] if frame is not None and frame._atTop else []  # noqa: SLF001 - no public name
+        self.words = [self._repeated] if frame is not None and frame._atTop else []
         return super().wrap(availWidth, availHeight)
 
 

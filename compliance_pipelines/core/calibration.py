@@ -90,9 +90,7 @@ def calibrate(items: Sequence[Labelled], values: Sequence[float | None]) -> Cali
     )
 
 
-def _interval(
-    truth: np.ndarray, said: np.ndarray, groups: Sequence[np.ndarray]
-) -> tuple[float | None, float | None]:
+def _interval(truth: np.ndarray, said: np.ndarray, groups: Sequence[np.ndarray]) -> tuple[float | None, float | None]:
     if len(groups) < 2:
         return None, None
     # kappa needs only the four cells, so a replicate is a sum of the groups' cells

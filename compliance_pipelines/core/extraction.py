@@ -29,6 +29,14 @@ EVENTS = frozenset(
         "bias-screen-finding",
     }
 )
+# What of a row's metadata is used at all (by `assembly`): nothing else is asked for at length or kept while reading,
+# since the rest names people, addresses and machines
+METADATA_KEYS = (
+    "requester_metadata", "contexts", "hidden_params", "attributes.metadata", "compliance_department",
+    "compliance_policy_digest", "compliance_delivered", "bias_review_required", "user_api_key_alias",
+    "user_api_key_team_alias", "user_api_key_team_id", "litellm_call_id", "model_group", "retrieval_score",
+    "department",
+)  # fmt: skip
 NARROWEST = timedelta(seconds=1)
 
 

@@ -138,9 +138,7 @@ class ForReview:
 def for_review(rows: Sequence[Judgement], queue_below: float) -> list[ForReview]:
     """Traces scored strictly below `queue_below`; whether one was queued before is the ledger's business."""
     return [
-        ForReview(row.trace_id, row.department)
-        for row in rows
-        if row.value is not None and row.value < queue_below
+        ForReview(row.trace_id, row.department) for row in rows if row.value is not None and row.value < queue_below
     ]
 
 

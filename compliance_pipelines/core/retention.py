@@ -1,4 +1,4 @@
-"""How long evidence is kept: the one place that adds years to a date.
+"""How long evidence is kept, and when working tables are deleted: the one place that adds months or years to a date.
 
 Pure calendar arithmetic in UTC. The number of years is policy data, enforcing it is the archive's work.
 Serves the retention rule: never a day less than the promised number of years, a start on 29 February
@@ -35,3 +35,16 @@ def retain_until(start: date | datetime, years: int) -> datetime:
             raise EvidenceError("conservation : attendu une échéance avant l’an 10000") from None
         anniversary = date(year, 3, 1)
     return datetime(anniversary.year, anniversary.month, anniversary.day, tzinfo=UTC) + timedelta(days=1)
+
+
+def purge_before(today: date, months: int) -> date:
+    """First day still kept when working data (tables, caches, outbox) is kept for `months` whole months.
+
+    The current month does not count: on 30 November 2026, 13 months keep everything since 1 October 2025.
+    """
+    if not 1 <= months <= MAX_YEARS * 12:
+        raise EvidenceError(f"purge : attendu de 1 à {MAX_YEARS * 12} mois")
+    count = today.year * 12 + today.month - 1 - months
+    if count < 12:
+        raise EvidenceError("purge : attendu une date postérieure à l’an 1")
+    return date(count // 12, count % 12 + 1, 1)

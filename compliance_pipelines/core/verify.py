@@ -88,7 +88,10 @@ def verify_month(archive: Archive, month: str, tools: Tools, revision: int | Non
 
 
 def verify_file(archive: Archive, content: bytes, name: str, tools: Tools) -> Verification:
-    """Verify a PDF that someone holds: it must be, byte for byte, that of a valid archived revision."""
+    """Verify a file that someone holds: it must be, byte for byte, one of a valid archived revision.
+
+    The report, its summary or a data file: any of them leads to its revision. An empty archive leaves it open.
+    """
 
     def run() -> Verification:
         try:
@@ -96,13 +99,17 @@ def verify_file(archive: Archive, content: bytes, name: str, tools: Tools) -> Ve
         except EvidenceError:
             return Verification(name, tuple(archive.self_checks(None)))
         digest = sha256(content)
-        found = next((entry for entry in reversed(entries) if entry.pdf.sha256 == digest), None)
+        if not entries:
+            raise EvidenceError("l’archive est vide, il n’y a rien à quoi comparer ce fichier")
+        held = ((entry, item.name) for entry in reversed(entries) for item in entry.files if item.sha256 == digest)
+        found, file = next(held, (None, ""))
         if found is None:
             detail = f"aucune révision archivée n’a l’empreinte {digest[:16]}…"
             return Verification(name, (Check("Fichier présenté", ok=False, detail_fr=detail),))
         newest = find_revision(entries, found.month, None)
         late = newest.revision != found.revision
-        detail = f"identique à {found.month}, révision {found.revision}"
+        what = "" if file == pdf_name(found.month) else f"{file} de "
+        detail = f"identique à {what}{found.month}, révision {found.revision}"
         if late:
             detail += f" ; la révision {newest.revision} l’a remplacée depuis"
         inner = verify_month(archive, found.month, tools, found.revision)
@@ -129,6 +136,30 @@ def verify_all(archive: Archive, tools: Tools) -> tuple[Verification, ...]:
     except ArchiveUnavailableError as error:
         return (Verification("archive", (), str(error)),)
     return tuple(results)
+
+
+def verify_published(archive: Archive, digest: str) -> Verification:
+    """Whether a chain head that was published elsewhere is still in the chain: nothing before it was rewritten.
+
+    `digest` is the 64 hexadecimal digits printed as "empreinte à publier", in either case.
+    """
+    subject = f"empreinte publiée {digest[:16]}"
+
+    def run() -> Verification:
+        wanted = digest.strip().lower()
+        if len(wanted) != 64 or set(wanted) - set("0123456789abcdef"):
+            raise EvidenceError("--published : attendu les 64 chiffres hexadécimaux d’une empreinte de tête")
+        entries = archive.list_revisions()
+        chain = chain_check(entries, _manifests(archive, entries))
+        found = next((entry for entry in entries if entry.manifest_sha256 == wanted), None)
+        if found is None:
+            detail = f"absente des {len(entries)} maillon(s) : la chaîne n’est plus celle qui a été publiée"
+        else:
+            later = len(entries) - 1 - found.chain_index
+            detail = f"maillon {found.chain_index}, {found.month} révision {found.revision} ; {later} ajouté(s) depuis"
+        return Verification(subject, (chain, Check("Empreinte publiée", ok=found is not None, detail_fr=detail)))
+
+    return _guarded(subject, run)
 
 
 def _guarded(subject: str, run: Callable[[], Verification]) -> Verification:

@@ -1,4 +1,4 @@
-"""The judge over a stub: values, identity of the request, anchors, cache, budget, bad replies. Faults over time: test_judge_faults."""
+"""The judge over a stub: values, the request, anchors, cache, budget, bad replies. Over time: test_judge_faults."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_what_no_retry_mends_is_an_error_at_once(stub: LlmStub, cache: SqliteCac
 def test_digest_of_the_model_and_clear_errors() -> None:
     with LlmStub(key="k") as stub:
         assert model_digest(JudgeSettings(stub.url, "juge-test", "k")) == "sha256:" + "a" * 64
-        with pytest.raises(JudgeConfigError, match="JUDGE_MODEL=autre : inconnu de .* qui propose juge-test"):
+        with pytest.raises(JudgeConfigError, match=r"JUDGE_MODEL=autre : inconnu de .* qui propose juge-test"):
             model_digest(JudgeSettings(stub.url, "autre", "k"))
         with pytest.raises(JudgeConfigError, match="JUDGE_API_KEY refusée") as refused:
             model_digest(JudgeSettings(stub.url, "juge-test", "fausse-clef"))

@@ -1,4 +1,4 @@
-"""`compliance judge calibrate` over the stub, the file it leaves, and intraday batches that the night does not pay again."""
+"""`compliance judge calibrate` over the stub, the file it leaves; intraday batches that the night does not pay."""
 
 from __future__ import annotations
 
@@ -30,7 +30,13 @@ def held_out(path: Path, count: int = 200) -> Path:
     """Labelled exchanges of the situations kept apart."""
     lines = [
         json.dumps(
-            {"question": e.question, "answer": e.answer, "contexts": list(e.contexts), "band": e.band.value, "group": e.situation},
+            {
+                "question": e.question,
+                "answer": e.answer,
+                "contexts": list(e.contexts),
+                "band": e.band.value,
+                "group": e.situation,
+            },
             ensure_ascii=False,
         )
         for e in exchanges()
@@ -176,12 +182,13 @@ NOW = datetime(2026, 6, 2, 10, tzinfo=UTC)
 def trace(n: int, minutes: float, department: str = "direction-sinistres") -> Trace:
     when = NOW - timedelta(minutes=minutes)
     return Trace(
-        f"t{n}", when, when, None, department, "stamp", "m", None, f"Question {n} ?", f"D’après la page {n}, c’est écrit.",
+        f"t{n}", when, when, None, department, "stamp", "m", None, f"Question {n} ?",
+        f"D’après la page {n}, c’est écrit.",
         (f"Page {n}.",), 0.8, False, "unchanged", "production", "export", "d",
     )  # fmt: skip
 
 
-def test_intraday_judges_a_window_within_its_budget_and_the_night_pays_only_the_rest(tmp_path: Path) -> None:
+def test_intraday_judges_a_window_and_the_night_pays_only_the_rest(tmp_path: Path) -> None:
     traces = [trace(n, n) for n in range(59)] + [trace(n, 5, "direction-it") for n in range(100, 105)]
     with LlmStub() as stub, cache_in(tmp_path) as cache:
         night, means = judge_intraday(judge_at(stub.url, cache), cache, traces, POLICY, NOW)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compliance_pipelines.adapters import langfuse_api_rows
 from compliance_pipelines.adapters.langfuse_api_rows import (
     SEGMENTS,
     Rejected,
@@ -20,6 +23,8 @@ from compliance_pipelines.adapters.langfuse_api_rows import (
     unpack_observations,
     unpack_rows,
 )
+from compliance_pipelines.core import assembly
+from compliance_pipelines.core.extraction import METADATA_KEYS
 from compliance_pipelines.core.langfuse_rows import MAX_TEXT, Observation, RowError, parse_row
 from compliance_pipelines_tests.standins import langfuse_recorded as rec
 
@@ -57,7 +62,7 @@ def same(one: Observation | Rejected, other: Observation | Rejected) -> bool:
     theirs = [getattr(other, name) for name in fields if name not in {"metadata", "model_parameters"}]
     return (
         mine == theirs
-        and dict(one.metadata) == dict(other.metadata)
+        and dict(one.metadata) == {key: other.metadata[key] for key in METADATA_KEYS if key in other.metadata}
         and dict(one.model_parameters) == dict(other.model_parameters)
     )
 
@@ -104,7 +109,8 @@ def test_recorded_rows_come_out_as_the_slow_way_makes_them(name: str) -> None:
         {"metadata": '{"a": 1}'},
         {"metadata": "no object"},
         {"metadata": None, "modelParameters": None},
-        {"metadata": {"a": {"b": [1, 2.5, None]}}, "modelParameters": {"system": "s"}},
+        {"metadata": {"contexts": {"b": [1, 2.5, None]}, "x": 1}, "modelParameters": {"system": "s"}},
+        {"metadata": {"retrieval_score": None, "attributes.metadata": "{}", "department": 3}},
         {"metadata": [1]},
         {"type": "EVENT", "metadata": {"k": "v"}},
         {"dataType": "NUMERIC", "value": 1},
@@ -139,6 +145,24 @@ def test_any_row_comes_out_as_the_slow_way_makes_it(change: dict[str, Any]) -> N
         # a row with two faults may be refused for either
         return
     assert same(found, expected), (found, expected)
+
+
+def test_every_metadata_key_that_assembly_reads_is_kept() -> None:
+    source = inspect.getsource(assembly)
+    read = set(re.findall(r"metadata\.get\(\s*\"([^\"]+)\"", source))
+    assert {"compliance_department", "requester_metadata", "litellm_call_id"} <= read
+    assert read <= set(METADATA_KEYS)
+    assert tuple(field.encode_name for field in msgspec.structs.fields(langfuse_api_rows._Metadata)) == METADATA_KEYS
+    # any other way of reading would escape this test
+    assert not re.search(r"metadata\[|metadata\.(items|keys|values|pop)|in metadata", source)
+
+
+def test_metadata_that_is_not_used_is_not_kept_on_the_disk() -> None:
+    row = BASE | {"metadata": {"requester_ip_address": "203.0.113.7", "department": "direction-it"}}
+    for variant in (row, row | {"tags": "unusual"}):
+        _, payload = pack_observations(json.dumps({"data": [variant], "meta": {}}).encode())
+        assert b"203.0.113.7" not in payload
+        assert b"direction-it" in payload
 
 
 @pytest.mark.parametrize("row", [None, 3, "text", [], {}])

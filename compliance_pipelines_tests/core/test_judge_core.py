@@ -36,7 +36,10 @@ def trace(n: int = 0, **changes: object) -> Trace:
 
 
 def test_a_key_tells_where_each_part_ends() -> None:
-    keys = {Sample(*parts).key for parts in [("ab", "c", ("d",)), ("a", "bc", ("d",)), ("ab", "c", ("d", "")), ("ab", "cd", ())]}
+    keys = {
+        Sample(*parts).key
+        for parts in [("ab", "c", ("d",)), ("a", "bc", ("d",)), ("ab", "c", ("d", "")), ("ab", "cd", ())]
+    }
     assert len(keys) == 4
     assert Sample("a", "b", ("c",)).key == Sample("a", "b", ("c",)).key
     assert len(Sample("\ud800", "b", ()).key) == 64
@@ -78,7 +81,9 @@ def test_no_text_leaves_its_frame(question: str, answer: str, contexts: list[str
     user = messages[1]["content"]
     assert user.count(f"<donnee-{token} ") == user.count(f"</donnee-{token}>") == 2 + len(contexts)
     inside = [framed(f"document {n}", text, token) for n, text in enumerate(contexts, 1)]
-    assert user.startswith("\n\n".join([*inside, framed("question", question, token), framed("réponse", answer, token)]))
+    assert user.startswith(
+        "\n\n".join([*inside, framed("question", question, token), framed("réponse", answer, token)])
+    )
     assert user.count("<") == user.count(">") == 2 * (2 + len(contexts))
 
 
@@ -228,7 +233,8 @@ def test_rows_rates_and_review() -> None:
     rows = judge_night.judgements(traces, planned, readings, {key["t5"]}, "e", 2.0)
     assert [(r.trace_id, r.status, r.reason) for r in rows] == [
         ("t1", Status.SCORED, None), ("t2", Status.SCORED, None), ("t3", Status.UNSCORED, "timeout"),
-        ("t4", Status.NOT_APPLICABLE, "no_answer"), ("t5", Status.WITHHELD, "anchors_failed"), ("t6", Status.SCORED, None),
+        ("t4", Status.NOT_APPLICABLE, "no_answer"), ("t5", Status.WITHHELD, "anchors_failed"),
+        ("t6", Status.SCORED, None),
     ]  # fmt: skip
     assert rows[5].weight == 2.0
     seen = judge_night.rates(rows)

@@ -97,7 +97,9 @@ TRIPLES = [
         ("oui", "indetermine", "indetermine", 0.0),
     ],
 )
-def test_a_flip_goes_where_the_question_leads(neutral: str, leading_for: str, leading_against: str, value: float) -> None:
+def test_a_flip_goes_where_the_question_leads(
+    neutral: str, leading_for: str, leading_against: str, value: float
+) -> None:
     labels = dict(zip(Framing, (neutral, leading_for, leading_against), strict=True))
     assert flip({framing: Reading(label=label) for framing, label in labels.items()}) == Reading(value)
 
@@ -130,7 +132,8 @@ def test_flip_rates_have_an_interval_and_count_the_unread() -> None:
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (0.5, Reading(0.5)), (1.0000000002, Reading(1.0)), (-1e-9, Reading(0.0)), (math.nan, Reading(label="no_statement")),
+        (0.5, Reading(0.5)), (1.0000000002, Reading(1.0)), (-1e-9, Reading(0.0)),
+        (math.nan, Reading(label="no_statement")),
         (math.inf, Reading(reason="score_out_of_range")), (-0.2, Reading(reason="score_out_of_range")),
         (7.0, Reading(reason="score_out_of_range")),
     ],

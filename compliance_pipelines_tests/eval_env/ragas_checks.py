@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import socket
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from compliance_guardrails.policy import load_policy
 
 from compliance_pipelines.adapters.cache import SqliteCache
 from compliance_pipelines.adapters.embeddings import BundledE5, EmbeddingError, HttpEmbedder
@@ -16,8 +19,10 @@ from compliance_pipelines.adapters.judge_asks import Session
 from compliance_pipelines.adapters.judge_config import JudgeSettings
 from compliance_pipelines.adapters.judge_pool import Budget, Ended, Limits
 from compliance_pipelines.adapters.ragas_eval import RagasEvaluator
+from compliance_pipelines.adapters.ragas_night import ragas_night_of
 from compliance_pipelines.core.judge_samples import Reading, Sample
 from compliance_pipelines.core.ragas_samples import RagasMetric, ragas_key
+from compliance_pipelines.core.records import Trace
 from compliance_pipelines_tests.standins.llm import LlmStub, Reply, judging
 from compliance_pipelines_tests.standins.llm_minds import pieces, unframed
 
@@ -140,6 +145,29 @@ def test_never_more_than_the_bound_in_flight_and_the_budget_ends_it(stub: LlmStu
     assert ended is Ended.BUDGET
     assert len(stub.requests) <= 33
     assert {r.reason for r in found.values() if r.value is None} == {"budget_exhausted"}
+
+
+def test_a_night_has_a_row_for_each_trace_and_metric(stub: LlmStub, cache: SqliteCache) -> None:
+    when = datetime(2026, 6, 2, 10, tzinfo=UTC)
+
+    def trace(n: int, **changes: Any) -> Trace:
+        base = Trace(
+            f"t{n}", when, when, None, "direction-sinistres", "stamp", "m", None, HALF.question, HALF.answer,
+            HALF.contexts, 0.8, n == 2, "unchanged", "production", "export", "d",
+        )  # fmt: skip
+        return dataclasses.replace(base, **changes)
+
+    traces = [trace(1), trace(2), trace(3, contexts=()), trace(4, answer=None)]
+    rows, ended = ragas_night_of(evaluator(stub, cache), traces, load_policy(), "n")
+    assert ended is Ended.DONE
+    assert len(stub.requests) == 5  # the three exchanges are one, and relevancy looks at no document
+    found = {(row.trace_id, row.metric): (row.value, row.status.value, row.reason, row.weight) for row in rows}
+    assert len(found) == 4 * 3
+    assert found["t2", F.value] == (0.5, "scored", None, 2.0)
+    assert found["t3", F.value] == (None, "not_applicable", "no_context", 1.0)
+    assert found["t3", R.value] == (1.0, "scored", None, 1.0)
+    assert found["t4", R.value] == (None, "not_applicable", "no_answer", 1.0)
+    assert all(row.evaluator.startswith("ragas/juge-test/") for row in rows)
 
 
 def test_the_bundled_encoder_serves_offline(stub: LlmStub, cache: SqliteCache) -> None:

@@ -104,6 +104,9 @@ def archive_receipt(
     }
     table = pd.DataFrame([row])
     shown = [(name, str(value)) for name, value in row.items()]
+    head = f"{month} révision {receipt.revision}, maillon {receipt.chain_index}, sha256 {receipt.chain_sha256}"
     return dg.MaterializeResult(
-        value=[(context.partition_key, table)], metadata={"reçu": table_metadata(("champ", "valeur"), shown)}
+        value=[(context.partition_key, table)],
+        # Copied where others can see it (minutes, mail), it makes a later rewriting of the chain visible.
+        metadata={"reçu": table_metadata(("champ", "valeur"), shown), "empreinte à publier": head},
     )

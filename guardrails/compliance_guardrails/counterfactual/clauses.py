@@ -21,6 +21,9 @@ MAX_CHARS: Final = 40_000
 _SENTENCE: Final = re.compile(r"(?:(?<!\bart)(?<!\bcf)(?<!\bm)(?<!\bp)(?<!\bmme)(?<!\bn)[.!?]+(?=[\s\"')*]|$))|\n+")
 _WORD: Final = re.compile(r"[a-z0-9\xfe]+|[,;:()]")
 _BREAKS: Final = frozenset(",;:()")
+_VERB_REACH: Final = 9
+_NOUN_REACH: Final = 3
+"""Words after its end that a negation bears on: a verb's whole group, or the noun after « aucun », « sans », « pas de »."""
 GAP: Final = "_"
 MAX_GAP: Final = 5
 """Words that may stand in the place of a _ inside a listed phrase."""
@@ -134,11 +137,11 @@ class Clause:
     words: tuple[str, ...]
     conditional: bool
     reported: bool
-    negations: tuple[int, ...]
+    negations: tuple[tuple[int, int], ...]
 
     def negated(self, hit: Hit) -> bool:
-        """Whether an odd number of negations bears on the phrase at `hit`."""
-        return sum(1 for place in self.negations if place < hit.end) % 2 == 1
+        """Whether an odd number of negations bears on the phrase at `hit`; each is (place, last word it reaches)."""
+        return sum(1 for place, reach in self.negations if place < hit.end and hit.start <= reach) % 2 == 1
 
 
 class Reader:
@@ -147,6 +150,7 @@ class Reader:
     def __init__(self, rules: GateRules) -> None:
         self._adverbs = frozenset(fold(word) for word in rules.negation.adverbs)
         self._before = Phrases((phrase, "") for phrase in rules.negation.before)
+        self._idioms = Phrases((phrase, "") for phrase in rules.negation.idioms)
         self._condition = Phrases([*((p, "yes") for p in rules.condition), *((p, "no") for p in rules.not_condition)])
         self._concession = Phrases((p, "") for p in rules.concession)
         self._reported = Phrases((p, "") for p in rules.reported)
@@ -184,12 +188,13 @@ class Reader:
                 parts[-1].append(word)
         return [part for part in parts if part]
 
-    def _negations(self, words: list[str]) -> tuple[int, ...]:
+    def _negations(self, words: list[str]) -> tuple[tuple[int, int], ...]:
         """Where a negation begins to bear: « ne … pas » counts once, « sans », « aucun » where they stand."""
-        places: list[int] = []
-        adverbs_used: set[int] = set()
+        places: list[tuple[int, int]] = []
+        # what belongs to an idiom negates nothing
+        adverbs_used = {place for hit in self._idioms.find(words) for place in range(hit.start, hit.end)}
         for place, word in enumerate(words):
-            if word in {"ne", "n"}:
+            if word in {"ne", "n"} and place not in adverbs_used:
                 adverb = next(
                     (k for k in range(place + 1, min(place + 7, len(words))) if words[k] in self._adverbs), None
                 )
@@ -200,6 +205,6 @@ class Reader:
                 found = adverb if adverb is not None else before
                 if found is not None:
                     adverbs_used.add(found)
-                    places.append(min(place, found))
+                    places.append((min(place, found), max(place, found) + _VERB_REACH))
         alone = (hit for hit in self._before.find(words) if not adverbs_used & set(range(hit.start, hit.end)))
-        return (*places, *(hit.start for hit in alone))
+        return (*places, *((hit.start, hit.end + _NOUN_REACH) for hit in alone))

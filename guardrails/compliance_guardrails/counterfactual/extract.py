@@ -62,6 +62,7 @@ class Extractor:
         self.aspects = rules.aspects
         self._reader = Reader(rules)
         self._cues = {aspect.id: Phrases(_cues(aspect), loose=True) for aspect in rules.aspects}
+        self._requests = {a.id: Phrases((phrase, "") for phrase in a.requests) for a in rules.aspects}
         tone = rules.tone
         self._tone = {
             name: Phrases((phrase, "") for phrase in phrases)
@@ -100,13 +101,24 @@ class Extractor:
 
     def _clause(self, aspect: Aspect, clause: Clause) -> Iterable[Said]:
         hits = self._cues[aspect.id].find(clause.words)
-        strong = [hit for hit in hits if hit.value != "yes"]
+        if not hits and aspect.requests:
+            hits = self._requested(aspect, clause)
+        strong = [hit for hit in hits if hit.value in {"no", "both"}]
         if any(hit.value == "both" for hit in strong):
             return [Said.BOTH]
         # a clause that refuses is about a refusal, whatever it refuses
         if strong:
             return {Said.YES if clause.negated(hit) else Said.NO for hit in strong[:1]}
-        return {Said.NO if clause.negated(hit) else Said.YES for hit in hits}
+        plain = [hit for hit in hits if hit.value == "yes"]
+        if not plain:
+            return {Said.NO for hit in hits if clause.negated(hit)}
+        return {Said.NO if clause.negated(hit) else Said.YES for hit in plain}
+
+    def _requested(self, aspect: Aspect, clause: Clause) -> list[Hit]:
+        """A verb of request and the name of a document in one clause."""
+        verbs = self._requests[aspect.id].find(clause.words)
+        nouns = self._tone["documents"].find(clause.words) if verbs else []
+        return [Hit(verbs[0].start, nouns[0].end, "yes")] if nouns else []
 
     def _hits(self, name: str, clauses: list[Clause]) -> list[Hit]:
         return [hit for clause in clauses for hit in self._tone[name].find(clause.words)]
@@ -126,6 +138,7 @@ def _cues(aspect: Aspect) -> list[tuple[str, str]]:
         *((phrase, "yes") for phrase in aspect.yes),
         *((phrase, "no") for phrase in aspect.no),
         *((phrase, "both") for phrase in aspect.both),
+        *((phrase, "denied") for phrase in aspect.denied),
     ]
 
 

@@ -57,6 +57,7 @@ class Arm:
     plain: dict[Side, list[str]] = field(default_factory=lambda: {side: [] for side in Side})
     subjects: dict[Side, list[str]] = field(default_factory=lambda: {side: [] for side in Side})
     units: dict[Side, list[int]] = field(default_factory=lambda: {side: [] for side in Side})
+    known_plain: dict[str, str] = field(default_factory=dict)
     unread: int = 0
     open: bool = True
     stage: int = -1
@@ -66,6 +67,12 @@ class Arm:
     rejected: bool = False
     out_of_budget: bool = False
     distances: dict[Dimension, np.ndarray] = field(default_factory=dict)
+
+    def plain_of(self, text: str) -> str:
+        """The answer without the words that the pair varies; each text is worked on once."""
+        if text not in self.known_plain:
+            self.known_plain[text] = self.neutralise(text)
+        return self.known_plain[text]
 
     @property
     def calls(self) -> int:

@@ -71,6 +71,8 @@ class Aspect(StrictModel):
     yes: Words
     no: Words = ()
     both: Words = ()
+    denied: Words = Field(default=(), description="Ne disent rien seuls, « no » quand ils sont niés")
+    requests: Words = Field(default=(), description="Verbes qui, avec un nom de pièce, disent « yes »")
 
 
 class Negation(StrictModel):
@@ -78,6 +80,7 @@ class Negation(StrictModel):
 
     adverbs: Words
     before: Words
+    idioms: Words
 
 
 class ToneWords(StrictModel):

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 
 from . import reasoning
 from .evidence import AttributeFlag
-from .matcher import MAX_ANALYSED, MAX_FINDINGS, PER_SENTENCE, sentences, words_of
-from .reading import Reading, read, wanted_words
+from .matcher import MAX_ANALYSED, MAX_FINDINGS, PER_SENTENCE, byte_words, sentences
+from .reader import read, wanted_words
+from .reading import Reading, Reason
 from .rulebook import Book, load_book
 from .rules_models import Characteristic
 from .text import view
@@ -34,7 +35,7 @@ def find(text: str, book: Book | None = None) -> list[AttributeFlag]:
     """
     rules = load_book() if book is None else book
     source = view(text)
-    words = words_of(source.compact)
+    words = byte_words(source.compact)
     if rules.reasoning_keys.isdisjoint(words):
         return []
     wanted = wanted_words(source.compact, words, rules)
@@ -49,16 +50,14 @@ def find(text: str, book: Book | None = None) -> list[AttributeFlag]:
         for reason in accepted(reading):
             start, end = sentence.span(reason.start, reason.end)
             grounds = rules.groups[reason.characteristic].grounds
-            out.append(
-                AttributeFlag(reason.rule, reason.characteristic.value, grounds, text[start:end], start, end)
-            )
+            out.append(AttributeFlag(reason.rule, reason.characteristic.value, grounds, text[start:end], start, end))
         budget -= len(sentence.words) + PER_SENTENCE
         if budget <= 0 or len(out) >= MAX_FINDINGS:
             break
     return out[:MAX_FINDINGS]
 
 
-def accepted(reading: Reading) -> Iterator[reasoning.Reason]:
+def accepted(reading: Reading) -> Iterator[Reason]:
     """The candidates of a sentence that no context lifts, one for each attribute and overlapping span."""
     if reading.has("legal") or reading.has("bias_condemned"):
         return

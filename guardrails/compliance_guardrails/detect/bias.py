@@ -13,8 +13,9 @@ from itertools import chain
 
 from . import bias_logic
 from .evidence import BiasDetectedError, BiasEvidence, BiasScreen, Severity
-from .matcher import MAX_ANALYSED, MAX_FINDINGS, PER_SENTENCE, Sentence, sentences, words_of
-from .reading import Reading, read, wanted_words
+from .matcher import MAX_ANALYSED, MAX_FINDINGS, PER_SENTENCE, Sentence, byte_words, sentences
+from .reader import read, wanted_words
+from .reading import Reading, Statement
 from .rulebook import Book, load_book
 from .rules_models import Characteristic, Domain
 from .text import view
@@ -76,7 +77,7 @@ def _checked(threshold: Decimal) -> Decimal:
 
 def _findings(text: str, book: Book, profile: Domain) -> list[BiasEvidence]:
     source = view(text)
-    wanted = wanted_words(source.compact, words_of(source.compact), book)
+    wanted = wanted_words(source.compact, byte_words(source.compact), book)
     if not wanted:
         return []
     kept: list[BiasEvidence] = []
@@ -98,7 +99,7 @@ def _findings(text: str, book: Book, profile: Domain) -> list[BiasEvidence]:
     return sorted(kept, key=lambda finding: (finding.start, finding.end, finding.characteristic))
 
 
-def _statements(reading: Reading, book: Book) -> tuple[Sentence, list[bias_logic.Statement]]:
+def _statements(reading: Reading, book: Book) -> tuple[Sentence, list[Statement]]:
     """The statements of a sentence; when it has none, those that the next sentence makes about its group."""
     sentence = reading.sentence
     found = list(bias_logic.find(reading))
@@ -109,17 +110,15 @@ def _statements(reading: Reading, book: Book) -> tuple[Sentence, list[bias_logic
     return joined, [] if both is None else list(bias_logic.find(both, after=joined.split))
 
 
-def severity_of(book: Book, statement: bias_logic.Statement) -> Severity:
+def severity_of(book: Book, statement: Statement) -> Severity:
     """The severity of a statement: that of its family in the table of its characteristic."""
     return getattr(book.groups[statement.characteristic].severity, statement.family)
 
 
-def _distinct(statements: list[bias_logic.Statement], book: Book) -> list[bias_logic.Statement]:
+def _distinct(statements: list[Statement], book: Book) -> list[Statement]:
     """One statement for each characteristic and overlapping span: the gravest, then longest, then first."""
-    best: dict[Characteristic, list[bias_logic.Statement]] = {}
-    order = sorted(
-        statements, key=lambda found: (-severity_of(book, found).rank, found.start - found.end, found.start)
-    )
+    best: dict[Characteristic, list[Statement]] = {}
+    order = sorted(statements, key=lambda found: (-severity_of(book, found).rank, found.start - found.end, found.start))
     for statement in order:
         taken = best.setdefault(statement.characteristic, [])
         if not any(other.start < statement.end and statement.start < other.end for other in taken):

@@ -1,48 +1,23 @@
 """Forms of biased statement that need no listed predicate: orders, refusals, laws about a whole group.
 
-An order about a group ("mutez-la", "pas de prêt pour eux"), a negated verb with a group for subject ("n'achètent
-jamais"), an absolute about it ("toujours", "tous"), a norm ("devraient"), an exclusive ("seuls les"). Harmless verbs are
-a list of bias_predicates.yaml. The caller has seen to it that no context lifts the sentence. Serves SPEC 2.6.
+An order about a group ("mutez-la", "pas de prêt pour eux"), a negated verb with a group for subject ("n’achètent
+jamais"), an absolute about it ("toujours", "tous"), a norm ("devraient"), an exclusive ("seuls les"). Harmless verbs
+are a list of bias_predicates.yaml. The caller has seen to it that no context lifts the sentence. Serves SPEC 2.6.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from .phrases import Hit
-from .reading import COPULAS, PUNCTUATION, Reading
+from .reading import PUNCTUATION, Reading, Statement
 from .rulebook import Mention
-from .rules_models import Characteristic
 
 ORDER_REACH = 30
 SUBJECT_REACH = 12
-_ABSOLUTES = frozenset(
-    "toujours jamais tous toutes forcement surement certainement evidemment rarement systematiquement "
-    "immanquablement trop always never all only simply surely obviously too".split()
-)
-_NOTHING = frozenset("pas jamais rien guere plus aucun aucune nul nulle que not never nothing".split())
-_NORMS = frozenset("devrait devraient should ought".split())
-_SELF = frozenset("je j nous on i we".split())
-_ENGLISH_ORDERS = frozenset("don never do".split())
-_PLAIN_VERBS = PUNCTUATION | COPULAS | frozenset(
-    "peuvent doivent ont beneficient recoivent auront pourront devront de du des d qui dont et ou can must may have "
-    "get receive who with in of and or a au aux en sans avec".split()
-)
-_CLAUSE_STARTS = frozenset({",", ";", ":", ".", "!", "?", "et", "donc", "so", "and", "alors", "then", "just", "please", "better", '"', "("})
-_ENGLISH = frozenset("the is are was of and to his her their with for so they him them who that has have".split())
-_KIND_WHEN_DENIED = frozenset("oubliez hesitez manquez negligez".split())
-
-
-class Statement(NamedTuple):
-    """One biased passage as tokens, with its characteristic, its family and the rule that saw it."""
-
-    characteristic: Characteristic
-    family: str
-    start: int
-    end: int
-    rule: str
-    group: tuple[int, int] = (-1, -1)
+BLAME_REACH = 6
+_OF_PEOPLE = frozenset({"people", "qualities", "loose_qualities"})
+_ENDS = frozenset(";.!?")
 
 
 def find(
@@ -52,24 +27,21 @@ def find(
 
     `groups` are mentions of people, `owned` attributes of somebody that an order may be held against.
     """
-    targets = groups + owned
     for at, end in _orders(reading):
-        for group in targets:
+        for group in groups + owned:
             if abs(group.start - at) <= ORDER_REACH:
                 yield _statement(group, at, end, "exclusion", "order")
     for at, end in _refusals(reading):
-        if at in reading.quoted:
-            continue
-        for group in targets:
-            if abs(group.start - at) <= ORDER_REACH:
+        for group in groups + owned:
+            if at not in reading.quoted and abs(group.start - at) <= ORDER_REACH:
                 yield _statement(group, at, end, "exclusion", "refusal")
     if reported:
         return
     for group in groups:
-        if not subject(reading, group):
+        if not _subject(reading, group):
             continue
         if _every(reading, group):
-            yield _statement(group, group.start, min(group.end + 1, len(reading.words)), "stereotype", "frame")
+            yield _statement(group, group.start, group.end, "stereotype", "frame")
         for at, end, family in _of_subject(reading, group):
             yield _statement(group, at, end, family, "frame")
 
@@ -79,105 +51,111 @@ def _statement(group: Hit[Mention], at: int, end: int, family: str, rule: str) -
     return Statement(group.value.characteristic, family, first, last, rule, (group.start, group.end))
 
 
-def subject(reading: Reading, group: Hit[Mention]) -> bool:
-    """True when the group is spoken of in general and heads its part of the sentence."""
-    if group.value.kind not in {"people", "qualities", "loose_qualities"}:
+def _subject(reading: Reading, group: Hit[Mention]) -> bool:
+    """True when the group heads its part of the sentence."""
+    if group.value.kind not in _OF_PEOPLE:
         return False
-    words = reading.words
     at = group.start - 1
-    while at >= 0 and words[at] in {"les", "des", "ces", "un", "une", "tous", "toutes", "la", "le", "l", "ce", "cette", "cet",
-                                    "the", "a", "an", "all", "tout", "toute", "vieux", "jeunes", "personnes", "gens", "most"}:  # fmt: skip
+    while reading.word(at) in reading.grammar.subject_openers:
         at -= 1
-    if at >= 0 and words[at] not in PUNCTUATION | {"et", "ou", "car", "que", "qu", "puisque", "and", "because", "or", "mais"}:
-        return False
-    return True
+    lead = reading.word(at)
+    return not lead or lead in PUNCTUATION or lead in reading.grammar.subject_links
 
 
 def _every(reading: Reading, group: Hit[Mention]) -> bool:
     """ "Tous les …" followed by what they are all said to do, unless that is a right, a duty or a passive."""
-    words = reading.words
-    head = words[max(0, group.start - 2) : group.start + 1]
-    verb = words[group.end : group.end + 1]
-    return any(word in {"tous", "toutes", "all"} for word in head) and bool(verb) and verb[0] not in _PLAIN_VERBS
+    head = reading.words[max(0, group.start - 2) : group.start + 1]
+    if {"tous", "toutes", "all"}.isdisjoint(head):
+        return False
+    verb, grammar = reading.word(group.end), reading.grammar
+    plain = not verb or verb in PUNCTUATION or verb in grammar.copulas or verb in grammar.rights_and_duties
+    return not plain
 
 
 def _orders(reading: Reading) -> Iterator[tuple[int, int]]:
     """Orders: a French imperative not listed as harmless (or denied), an English verb at the head of a clause."""
-    words = reading.words
+    words, grammar = reading.words, reading.grammar
     harmless = {at for hit in reading.marks.get("benign_verbs", ()) for at in range(hit.start, hit.end)}
     for at, word in enumerate(words):
-        if len(word) > 4 and word.endswith("ez") and not _addressed(words, at):
-            if at not in harmless or (_denied(words, at) and word not in _KIND_WHEN_DENIED):
+        if len(word) > 4 and word.endswith("ez"):
+            denied = _denied(reading, at) and word not in grammar.harmless_when_denied
+            if (at not in harmless or denied) and not _addressed(reading, at):
                 yield at, at + 1
-        elif word in _ENGLISH_ORDERS and words[at + 1 : at + 2] in (["t"], ["not"]) and _head(words, at):
+        elif word in {"don", "do", "never"} and reading.word(at + 1) in {"t", "not"} and _head(reading, at):
             yield at, min(at + 3, len(words))
-    if not _ENGLISH.isdisjoint(words):
+    if not grammar.english.isdisjoint(words):
         for hit in reading.marks.get("english_orders", ()):
-            if _head(words, hit.start):
+            if _head(reading, hit.start):
                 yield hit.start, hit.end
 
 
-def _denied(words: list[str], at: int) -> bool:
+def _denied(reading: Reading, at: int) -> bool:
     """ "ne le formez pas": the order is not to do it."""
-    return any(word in {"ne", "n"} for word in words[max(0, at - 3) : at]) and words[at + 1 : at + 2] == ["pas"]
+    before = reading.words[max(0, at - 3) : at]
+    return reading.word(at + 1) == "pas" and not {"ne", "n"}.isdisjoint(before)
 
 
-def _addressed(words: list[str], at: int) -> bool:
+def _addressed(reading: Reading, at: int) -> bool:
     """True when "vous" is the subject: a statement or a question, not an order."""
-    return any(word == "vous" for word in words[max(0, at - 4) : at]) or words[at + 1 : at + 2] == ["vous"]
+    return "vous" in reading.words[max(0, at - 4) : at] or reading.word(at + 1) == "vous"
 
 
-def _head(words: list[str], at: int) -> bool:
-    return at == 0 or words[at - 1] in _CLAUSE_STARTS
+def _head(reading: Reading, at: int) -> bool:
+    lead = reading.word(at - 1)
+    return not lead or lead in PUNCTUATION or lead in reading.grammar.clause_openers
 
 
 def _refusals(reading: Reading) -> Iterator[tuple[int, int]]:
-    """ "Pas de promotion pour …", "aucun rendez-vous pour …", "no loans for …" at the head of a clause."""
+    """ "Pas de promotion pour …", "aucun délai pour …", "no loans for …", "seuls les …" at the head of a clause."""
     words = reading.words
     for at, word in enumerate(words):
-        if not _head(words, at):
-            continue
-        if word in {"pas", "plus"} and words[at + 1 : at + 2] in (["de"], ["d"], ["question"], ["un"], ["une"]):
-            yield at, at + 3
-        elif word in {"aucun", "aucune"} and any(w in {"pour", "aux", "a"} for w in words[at + 2 : at + 6]):
-            yield at, at + 2
-        elif word == "no" and "for" in words[at + 1 : at + 6]:
-            yield at, at + 2
-        elif word in {"seul", "seuls", "seule", "seules", "only"} and at + 1 < len(words):
-            yield at, at + 1
+        ahead = words[at + 1 : at + 6]
+        if word in {"pas", "plus"}:
+            refused = ahead[:1] in (["de"], ["d"], ["question"], ["un"], ["une"])
+        elif word in {"aucun", "aucune"}:
+            refused = not {"pour", "aux", "a"}.isdisjoint(ahead[1:])
+        elif word == "no":
+            refused = "for" in ahead
+        else:
+            refused = word in reading.grammar.alone and bool(ahead)
+        if refused and _head(reading, at):
+            yield at, min(at + 2, len(words))
 
 
 def _of_subject(reading: Reading, group: Hit[Mention]) -> Iterator[tuple[int, int, str]]:
     """What a group in the subject place is said to be, never to do, or to have to do."""
-    words = reading.words
-    last = min(len(words), group.end + SUBJECT_REACH)
-    for at in range(group.end, last):
+    words, grammar = reading.words, reading.grammar
+    for at in range(group.end, min(len(words), group.end + SUBJECT_REACH)):
         word = words[at]
-        if word in {";", ".", "!", "?"}:
+        if word in _ENDS:
             return
-        if word in _NORMS:
+        if word in grammar.norms:
             yield at, at + 1, "exclusion"
-        elif word in _ABSOLUTES and (at > group.end or word in {"always", "never", "all", "only"}):
+        elif word in grammar.absolutes and (at > group.end or word in {"always", "never", "all", "only"}):
             yield at, at + 1, "stereotype"
-        elif word in {"ne", "n"} and not _legal_negation(words, at) and not _blames(reading, at):
-            for then in range(at + 1, min(at + 5, len(words))):
-                if words[then] in _NOTHING:
-                    yield at, then + 1, "stereotype"
-                    break
-        elif word in {"don", "doesn", "can", "cannot", "won", "not"} and words[at + 1 : at + 2] in (["t"], ["not"]):
+        elif word in {"ne", "n"}:
+            end = _denial(reading, at)
+            if end is not None:
+                yield at, end, "stereotype"
+        elif word in grammar.deniers and reading.word(at + 1) in {"t", "not"}:
             yield at, at + 2, "stereotype"
 
 
-def _blames(reading: Reading, at: int) -> bool:
-    """An unfavourable word soon after the negation: what is denied is the prejudice."""
-    return any(at < hit.start <= at + 6 and hit.value.polarity == "negative" for hit in reading.predicates)
+def _denial(reading: Reading, at: int) -> int | None:
+    """The end of "ne … pas / jamais / rien" when it denies something to the group, not a prejudice or a refusal."""
+    if _legal(reading, at) or any(
+        at < hit.start <= at + BLAME_REACH and hit.value.polarity == "negative" for hit in reading.predicates
+    ):
+        return None
+    for then in range(at + 1, min(at + 5, len(reading.words))):
+        if reading.words[then] in reading.grammar.nothing:
+            return then + 1
+    return None
 
 
-def _legal_negation(words: list[str], at: int) -> bool:
+def _legal(reading: Reading, at: int) -> bool:
     """ "ne sont pas exclus", "ne peuvent être refusés": a negation that protects or states a rule."""
-    verb = words[at + 1 : at + 2]
-    if not verb:
-        return True
-    if verb[0] in COPULAS:
-        return not any(word in {"un", "une", "des", "le", "la", "les", "de"} for word in words[at + 3 : at + 4])
-    return verb[0] in {"peut", "peuvent", "doit", "doivent", "saurait", "sauraient"}
+    verb = reading.word(at + 1)
+    if verb in reading.grammar.copulas:
+        return reading.word(at + 3) not in {"un", "une", "des", "le", "la", "les", "de"}
+    return not verb or verb in {"peut", "peuvent", "doit", "doivent", "saurait", "sauraient"}

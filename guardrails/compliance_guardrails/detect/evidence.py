@@ -71,9 +71,7 @@ class BiasScreen:
 class BiasDetectedError(Exception):
     """Raised by whoever carries out `action: block`. The message holds codes and figures, never the text."""
 
-    def __init__(
-        self, findings: tuple[BiasEvidence, ...], total: Decimal, threshold: Decimal, domain: str
-    ) -> None:
+    def __init__(self, findings: tuple[BiasEvidence, ...], total: Decimal, threshold: Decimal, domain: str) -> None:
         self.findings = findings
         self.total = total
         self.threshold = threshold

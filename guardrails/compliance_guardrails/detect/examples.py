@@ -5,46 +5,70 @@ Knows the detectors and the rule files, nothing else. Runs once per rules folder
 
 from __future__ import annotations
 
-from compliance_guardrails.policy.strict import PolicyError
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from compliance_guardrails.policy.errors import PolicyError, Problem, quoted
 
 from . import attributes, bias
 from .rulebook import ATTRIBUTES_FILE, GROUP_FILES, PREDICATES_FILE, Book
+from .rules_models import CHARTER
+
+
+class _Rule(NamedTuple):
+    """A rule with its examples; `promised` tells whether a text has what the rule is for, `anything` whether it has any."""
+
+    file: str
+    name: str
+    must_match: tuple[str, ...]
+    must_not_match: tuple[str, ...]
+    promised: Callable[[str], bool]
+    anything: Callable[[str], bool]
 
 
 def check_examples(book: Book) -> None:
-    """Raise PolicyError for the first example that its rule gets wrong."""
+    """Raise one PolicyError with a problem for each example that its rule gets wrong."""
+    problems = tuple(problem for rule in _rules(book) for problem in _problems(rule))
+    if problems:
+        raise PolicyError.of(problems)
+
+
+def _rules(book: Book) -> Iterator[_Rule]:
+    def flags(text: str) -> set[str]:
+        return {flag.rule for flag in attributes.find(text, book)}
+
+    def found(text: str) -> set[str]:
+        return {finding.characteristic for finding in bias.screen(text, None, book=book).findings}
+
     for rule in book.attributes.rules:
-        for text in rule.must_match:
-            if rule.id not in {flag.rule for flag in attributes.find(text, book)}:
-                raise _error(ATTRIBUTES_FILE, rule.id, "must_match", f"un signalement par la règle pour {_quote(text)}")
-        for text in rule.must_not_match:
-            if attributes.find(text, book):
-                raise _error(ATTRIBUTES_FILE, rule.id, "must_not_match", f"aucun signalement pour {_quote(text)}")
+        yield _Rule(
+            ATTRIBUTES_FILE,
+            rule.id,
+            rule.must_match,
+            rule.must_not_match,
+            lambda text, name=rule.id: name in flags(text),
+            lambda text: bool(flags(text)),
+        )
     for name, group in book.groups.items():
-        for text in group.must_match:
-            if name not in {finding.characteristic for finding in bias.screen(text, None, book=book).findings}:
-                raise _error(_file(name), name, "must_match", f"un constat « {name} » pour {_quote(text)}")
-        for text in group.must_not_match:
-            if bias.screen(text, None, book=book).findings:
-                raise _error(_file(name), name, "must_not_match", f"aucun constat pour {_quote(text)}")
+        yield _Rule(
+            GROUP_FILES[0 if name in CHARTER else 1],
+            name,
+            group.must_match,
+            group.must_not_match,
+            lambda text, name=name: name in found(text),
+            lambda text: bool(found(text)),
+        )
     for family in book.predicates.families:
-        for text in family.must_match:
-            if not bias.screen(text, None, book=book).findings:
-                raise _error(PREDICATES_FILE, family.id, "must_match", f"un constat pour {_quote(text)}")
-        for text in family.must_not_match:
-            if bias.screen(text, None, book=book).findings:
-                raise _error(PREDICATES_FILE, family.id, "must_not_match", f"aucun constat pour {_quote(text)}")
+        anything: Callable[[str], bool] = lambda text: bool(found(text))  # noqa: E731 - one line twice used
+        yield _Rule(PREDICATES_FILE, family.id, family.must_match, family.must_not_match, anything, anything)
 
 
-def _file(characteristic: str) -> str:
-    from .rules_models import CHARTER
-
-    return GROUP_FILES[0] if characteristic in CHARTER else GROUP_FILES[1]
-
-
-def _quote(text: str) -> str:
-    return f"« {text[:80]} »"
-
-
-def _error(file: str, rule: str, key: str, expected: str) -> PolicyError:
-    return PolicyError(file, f"règle {rule}: {key}", expected)
+def _problems(rule: _Rule) -> Iterator[Problem]:
+    for index, text in enumerate(rule.must_match):
+        if not rule.promised(text):
+            expected = f"un exemple reconnu par la règle « {rule.name} » : {quoted(text)}"
+            yield Problem(rule.file, f"{rule.name}.must_match[{index}]", expected)
+    for index, text in enumerate(rule.must_not_match):
+        if rule.anything(text):
+            expected = f"un exemple ignoré par la règle « {rule.name} » : {quoted(text)}"
+            yield Problem(rule.file, f"{rule.name}.must_not_match[{index}]", expected)

@@ -87,14 +87,12 @@ class Sentence:
         if self.follow <= self.stop:
             return None
         after = tokens(self.source, self.stop, self.follow)
-        joined = Sentence(
-            self.source, self.words + after.words, self.starts + after.starts, self.ends + after.ends
-        )
+        joined = Sentence(self.source, self.words + after.words, self.starts + after.starts, self.ends + after.ends)
         joined.split = len(self.words)
         return joined if after.words else None
 
 
-def words_of(compact: str) -> list[bytes]:
+def byte_words(compact: str) -> list[bytes]:
     """The words of a folded text, in order, as Latin-1 bytes."""
     return _raw(compact).split()
 
@@ -104,9 +102,7 @@ def _raw(compact: str) -> bytes:
     return compact.encode("latin-1", "replace").translate(_WORD_BYTES)
 
 
-def sentences(
-    source: View, wanted: frozenset[bytes], also: frozenset[bytes] | None = None
-) -> Iterator[Sentence]:
+def sentences(source: View, wanted: frozenset[bytes], also: frozenset[bytes] | None = None) -> Iterator[Sentence]:
     """The sentences that hold one of the words `wanted` (and one of `also`), within `MAX_LOOKED_AT` tokens."""
     budget = MAX_LOOKED_AT
     for first, last, follow in _candidates(source.compact, wanted, also):

@@ -91,8 +91,8 @@ class Phrases(Generic[T]):
             node = root.get(first)
             index = start + 1
             while node is not None:
-                for value in node.accepts:
-                    out.append(Hit(start, index, value))
+                if node.accepts:
+                    out += [Hit(start, index, value) for value in node.accepts]
                 if index >= size or not node.pending:
                     break
                 table = node.table

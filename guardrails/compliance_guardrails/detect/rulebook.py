@@ -17,6 +17,7 @@ from compliance_guardrails.policy.paths import policy_dir
 from compliance_guardrails.policy.strict import PolicyError, load_yaml
 
 from .evidence import Severity
+from .grammar import Grammar, GrammarFile, grammar_of
 from .inflect import slots, words_of
 from .phrases import Phrases, Places, key_words
 from .rules_models import (
@@ -36,26 +37,13 @@ ATTRIBUTES_FILE = "attributes.yaml"
 GROUP_FILES = ("bias_groups.yaml", "bias_grounds.yaml")
 PREDICATES_FILE = "bias_predicates.yaml"
 DOMAINS_FILE = "bias_domains.yaml"
+GRAMMAR_FILE = "bias_grammar.yaml"
 _WEIGHT_OF_ALL = frozenset(Severity)
-
-# Words of any insurance text: poor keys. They only steer what is looked at first, never what is found.
-_FREQUENT = frozenset(
-    "a ai as au aux avec c ce cela ces cet cette ceux chez comme d dans de des deux donc du elle en est et etre eux il "
-    "ils je l la le les leur leurs lui m ma mais me meme mes moi mon n ne nos notre nous on ont ou par pas plus pour qu "
-    "que qui s sa sans se ses si sont son sous sur t ta te tes toi ton trop tu un une vers vos votre vous y peut peuvent "
-    "doit doivent fait faire avoir avait ayant etait etaient sera moins tres bien mal tout tous toute toutes autre "
-    "autres entre apres avant depuis pendant selon non oui aucun aucune jamais date dates declare declarer declaree couvert "
-    "couverts couverte couvertes droit droits jour jours mois an annee annees naissance majeur majeurs majeures contre "
-    "demande demander montant porte portent vient viennent besoin vie travail poste salaire place cas pays ville zone "
-    "ans un deux trois quatre cinq six sept huit neuf dix expert logement habitation the of to in and is are was be for on with by an at from it that this not no or he she they his her their "
-    "them him i we you your our who has have had do does don can cannot will would should must people person customers "
-    "customer client clients name names work live lives".split()
-)
 
 MARKS = (
     "clause_connectors", "noun_connectors", "measures", "comparison_words", "contrast", "likeness", "as_one",
-    "consequences", "causal_verbs", "persons", "things", "abstract_things", "gap_vetoes", "institutions", "anaphora", "contract_terms", "exceptions", "tariff_groups", "legal",
-    "entitled",
+    "consequences", "causal_verbs", "persons", "things", "abstract_things", "gap_vetoes", "institutions", "anaphora",
+    "contract_terms", "exceptions", "tariff_groups", "legal", "entitled",
 )  # fmt: skip
 """The lists of attributes.yaml that become marks of the same name in a matched sentence."""
 
@@ -95,6 +83,7 @@ class Book:
     without one of `reasoning_keys` it does not reason.
     """
 
+    grammar: Grammar
     mentions: Phrases[Mention]
     rest: Phrases[Predicate | Mark]
     groups: Mapping[Characteristic, Group]
@@ -167,6 +156,7 @@ def _domains(folder: Path) -> DomainsFile:
 
 def compile_book(folder: Path) -> Book:
     """The book of a rules folder, without the check of its examples. Raises PolicyError."""
+    grammar = grammar_of(load_yaml(folder / GRAMMAR_FILE, GrammarFile), GRAMMAR_FILE)
     attributes = load_yaml(folder / ATTRIBUTES_FILE, AttributesFile)
     predicates = load_yaml(folder / PREDICATES_FILE, PredicatesFile)
     domains = _domains(folder)
@@ -188,7 +178,7 @@ def compile_book(folder: Path) -> Book:
             rest.add(places, value)
             if key in _REASONING:
                 reasons.append(places)
-    common = _FREQUENT | {
+    common = grammar.frequent | {
         word
         for listed in (attributes.persons, attributes.things, attributes.abstract_things)
         for _, places in _places(ATTRIBUTES_FILE, "persons", listed)
@@ -196,6 +186,7 @@ def compile_book(folder: Path) -> Book:
         for word in option
     }
     return Book(
+        grammar=grammar,
         mentions=mentions,
         rest=rest,
         groups=groups,

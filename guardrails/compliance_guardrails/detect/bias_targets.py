@@ -1,0 +1,99 @@
+"""Whom a statement is about: which mentions stand for people, which attributes are somebody's.
+
+Only this; what is said of them is in bias_logic.py and bias_frames.py. Serves SPEC 2.6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .persons import names_group, said_of_person
+from .phrases import Hit
+from .reading import Reading
+from .rulebook import Mention
+from .rules_models import Characteristic
+
+_NOUNS = frozenset({"attributes", "sure_attributes"})
+_STATES = frozenset(
+    {
+        Characteristic.HEALTH, Characteristic.DISABILITY, Characteristic.LOSS_OF_AUTONOMY, Characteristic.PREGNANCY,
+        Characteristic.AGE, Characteristic.FAMILY_SITUATION, Characteristic.PHYSICAL_APPEARANCE,
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """The mentions of a sentence by what they are good for.
+
+    `groups`: of people. `owned`: attributes of somebody. `held_against`: those of them that an order may turn on.
+    `loose`: attributes that need a decision beside them to count.
+    """
+
+    groups: list[Hit[Mention]]
+    owned: list[Hit[Mention]]
+    held_against: list[Hit[Mention]]
+    loose: list[Hit[Mention]]
+
+
+def targets(reading: Reading) -> Targets:
+    """Sort the mentions of a sentence."""
+    again = reading.has("anaphora")
+    groups: list[Hit[Mention]] = []
+    owned: list[Hit[Mention]] = []
+    loose: list[Hit[Mention]] = []
+    for hit in reading.mentions:
+        if _stands_for_group(reading, hit, again=again):
+            groups.append(hit)
+        elif _owned_attribute(reading, hit):
+            owned.append(hit)
+        elif _loosely(reading, hit):
+            loose.append(hit)
+    return Targets(groups, owned, [hit for hit in owned if _another_s(reading, hit)] + loose, loose)
+
+
+def only_a_state(reading: Reading, hit: Hit[Mention]) -> bool:
+    """An illness or another state that a contract may name in its clauses, and nobody's here."""
+    if hit.value.characteristic not in _STATES or hit.value.kind not in _NOUNS | {"phrases"}:
+        return False
+    return not reading.possessed(hit.start) and not reading.person_before(hit.start, 4)
+
+
+def _stands_for_group(reading: Reading, hit: Hit[Mention], *, again: bool) -> bool:
+    """A group, or one person by the attribute ("le client est roumain").
+
+    `again`: the sentence takes the group up ("ces gens-là"), so that any mention stands for it.
+    """
+    kind = hit.value.kind
+    if kind == "slurs" or hit.value.ignored:
+        return False
+    if kind == "phrases" or (again and not hit.value.weak):
+        return True
+    if kind in _NOUNS:
+        return False
+    return names_group(reading, hit) or (kind != "people" and said_of_person(reading, hit, 0))
+
+
+def _owned_attribute(reading: Reading, hit: Hit[Mention]) -> bool:
+    """An attribute that is somebody's: "son génome", "la couleur de peau du client"."""
+    if hit.value.ignored or hit.value.kind not in _NOUNS:
+        return False
+    owner = reading.complement(hit.end)
+    if owner in {"person", "thing"} or hit.value.kind == "sure_attributes":
+        return owner != "thing"
+    return owner != "other" and not reading.about_thing(hit.start) and _another_s(reading, hit)
+
+
+def _loosely(reading: Reading, hit: Hit[Mention]) -> bool:
+    """A word of an attribute with no thing beside it: enough for a decision against somebody."""
+    mention = hit.value
+    if mention.kind not in _NOUNS or mention.ignored or mention.weak or reading.thing_near(hit.start, hit.end):
+        return False
+    return reading.complement(hit.end) != "thing" and not reading.about_thing(hit.start)
+
+
+def _another_s(reading: Reading, hit: Hit[Mention]) -> bool:
+    """An attribute of a third person ("son caryotype"), or one that nobody may ask about (genetic features)."""
+    if hit.value.characteristic is Characteristic.GENETIC_FEATURES:
+        return True
+    return not reading.grammar.third_person.isdisjoint(reading.words[max(0, hit.start - 3) : hit.start])

@@ -1,0 +1,160 @@
+"""Reasoning from a protected attribute by comparison, by membership and by consequence.
+
+"moins fiable qu’un Français", "en tant que femme", "elle est enceinte, donc …", "son accent prouve …". Candidates only;
+reasoning.py gathers them with the causal families. Word lists come from the book. Serves SPEC 2.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .persons import names_group, said_of_person
+from .phrases import Hit
+from .reading import PUNCTUATION, Reading, Reason
+from .rulebook import Mention
+from .rules_models import Characteristic
+
+COMPARE_REACH = 12
+LEAD_REACH = 6
+CAUSE_REACH = 4
+_THAN = frozenset({"que", "qu", "than"})
+_STOPS = frozenset(";?!.")
+_OF_PEOPLE = frozenset({"people", "qualities", "loose_qualities"})
+
+
+def find(reading: Reading) -> Iterator[Reason]:
+    """All candidates of a sentence; they may overlap."""
+    groups = [hit for hit in reading.telling if names_group(reading, hit)]
+    if groups:
+        yield from _beside(reading, groups)
+        yield from _more_or_less(reading, groups)
+    yield from _members(reading)
+    yield from _consequences(reading)
+    yield from _causes(reading)
+
+
+def _beside(reading: Reading, groups: list[Hit[Mention]]) -> Iterator[Reason]:
+    """ "contrairement aux Français", "comme tous les vieux"."""
+    for mark in reading.marks.get("contrast", ()):
+        for hit in groups:
+            if mark.end - 1 <= hit.start <= mark.end + 3:
+                yield Reason("comparison", hit.value.characteristic, mark.start, hit.end)
+    for mark in reading.marks.get("likeness", ()):
+        for hit in groups:
+            if mark.end - 1 <= hit.start <= mark.end + 2 and not _as_well(reading, hit):
+                yield Reason("comparison", hit.value.characteristic, mark.start, hit.end)
+
+
+def _as_well(reading: Reading, hit: Hit[Mention]) -> bool:
+    """ "Les femmes sont couvertes comme les hommes": the other side of one attribute, named before."""
+    return any(
+        other.value.characteristic is hit.value.characteristic and other.end < hit.start for other in reading.telling
+    )
+
+
+def _more_or_less(reading: Reading, groups: list[Hit[Mention]]) -> Iterator[Reason]:
+    """ "plus … que les femmes", "les femmes conduisent moins bien"."""
+    words = reading.words
+    for mark in reading.marks.get("comparison_words", ()):
+        if not _compares(reading, mark.start):
+            continue
+        for hit in groups:
+            gap = words[mark.end : hit.start]
+            if 0 < len(gap) <= COMPARE_REACH and not _THAN.isdisjoint(gap[-4:]):
+                yield Reason("comparison", hit.value.characteristic, mark.start, hit.end)
+            lead = words[hit.end : mark.start]
+            led = 0 < len(lead) <= LEAD_REACH and PUNCTUATION.isdisjoint(lead)
+            if led and lead[0] not in reading.grammar.not_compared and reading.generic(hit.start, hit.end):
+                yield Reason("comparison", hit.value.characteristic, hit.start, mark.end)
+
+
+def _compares(reading: Reading, at: int) -> bool:
+    """ "plus" as a comparison: not "ne … plus", "plus de 65 ans", "au plus", "de plus", "plus tard"."""
+    words = reading.words
+    if words[at] in {"plus", "moins"}:
+        return _quantifies(reading, at)
+    if words[at] in {"meme", "memes", "aussi", "plutot"}:
+        return not _THAN.isdisjoint(words[at + 1 : at + 8])
+    return True
+
+
+def _quantifies(reading: Reading, at: int) -> bool:
+    words = reading.words
+    if words[at] == "plus" and not {"ne", "n"}.isdisjoint(words[max(0, at - 5) : at]):
+        return False
+    if reading.word(at - 1) in reading.grammar.not_comparing:
+        return False
+    follow = reading.word(at + 1)
+    if follow == "de" and reading.word(at + 2)[:1].isdigit():
+        return False
+    if follow in {"tard", "tot"}:
+        return not _THAN.isdisjoint(words[at + 2 : at + 5])
+    return follow not in {",", "."}
+
+
+def _members(reading: Reading) -> Iterator[Reason]:
+    """ "en tant que femme", "à son âge", "trop vieux", "bien pour une femme"."""
+    for mark in reading.marks.get("as_one", ()):
+        for hit in reading.telling:
+            near = mark.end <= hit.start <= mark.end + 2
+            if not near or hit.value.ignored or hit.value.kind not in _OF_PEOPLE | {"phrases"}:
+                continue
+            if not reading.thing_near(hit.start, hit.end) and not reading.about_thing(mark.start):
+                yield Reason("as-member", hit.value.characteristic, mark.start, hit.end)
+    for hit in reading.telling:
+        start = _member_start(reading, hit)
+        if start is not None:
+            yield Reason("as-member", hit.value.characteristic, start, hit.end)
+
+
+def _member_start(reading: Reading, hit: Hit[Mention]) -> int | None:
+    """Where a mention that reasons by itself begins its passage, else None."""
+    words, grammar, start, end = reading.words, reading.grammar, hit.start, hit.end
+    kind = hit.value.kind
+    if kind == "phrases" and words[start] in {"trop", "too"}:
+        return None if reading.thing_subject(0, start) else start
+    if kind in _OF_PEOPLE and reading.word(start - 1) in {"un", "une"} and reading.word(start - 2) == "pour":
+        return start - 3 if reading.word(start - 3) in grammar.evaluations else None
+    if hit.value.characteristic is not Characteristic.AGE or words[end - 1] != "age":
+        return None
+    lead = start - 1 if words[start] in grammar.possessives else start - 2
+    owner = reading.word(end - 2)
+    if reading.word(lead) != "a" or (owner not in grammar.possessives and owner != "cet"):
+        return None
+    return None if reading.word(lead - 1) in grammar.age_measures or reading.about_thing(lead) else lead
+
+
+def _consequences(reading: Reading) -> Iterator[Reason]:
+    """ "il est musulman, donc …": a group said of somebody, then a conclusion."""
+    words = reading.words
+    for mark in reading.marks.get("consequences", ()):
+        for hit in reading.telling:
+            gap = words[hit.end : mark.start]
+            if hit.end > mark.start or len(gap) > LEAD_REACH or not _STOPS.isdisjoint(gap):
+                continue
+            if _concluded_from(reading, hit):
+                yield Reason("consequence", hit.value.characteristic, hit.start, mark.end)
+
+
+def _concluded_from(reading: Reading, hit: Hit[Mention]) -> bool:
+    kind = hit.value.kind
+    if kind in {"attributes", "sure_attributes"} or not said_of_person(reading, hit, 0):
+        return False
+    if kind in {"people", "qualities"}:
+        return not hit.value.weak and reading.copula_before(hit.start, 4) is not None
+    return True
+
+
+def _causes(reading: Reading) -> Iterator[Reason]:
+    """ "son origine justifie", "son accent laisse penser"."""
+    words = reading.words
+    for mark in reading.marks.get("causal_verbs", ()):
+        for hit in reading.telling:
+            mention = hit.value
+            if mention.kind in _OF_PEOPLE | {"slurs"} or mention.ignored or mention.weak:
+                continue
+            if not 0 <= mark.start - hit.end <= CAUSE_REACH or not PUNCTUATION.isdisjoint(words[hit.end : mark.start]):
+                continue
+            owned = mention.kind == "phrases" or reading.possessed(hit.start) or reading.complement(hit.end) == "person"
+            if owned and not reading.about_thing(hit.start):
+                yield Reason("consequence", mention.characteristic, hit.start, mark.end)

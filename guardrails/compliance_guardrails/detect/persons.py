@@ -1,0 +1,108 @@
+"""When a word of a group is said of a person: "parce qu’il est roumain", never "un permis roumain".
+
+Adjectives and nouns that also qualify things need a state verb, a person or an article beside them. Only short
+distances in one sentence are looked at. Used by reasoning.py and comparisons.py for queries, by bias_targets.py for
+answers.
+"""
+
+from __future__ import annotations
+
+from .phrases import Hit
+from .reading import PUNCTUATION, Reading
+from .rulebook import Mention
+from .rules_models import Characteristic
+
+
+def said_of_person(reading: Reading, hit: Hit[Mention], first: int) -> bool:
+    """True when the mention is predicated of a person, or names persons, in the tokens from `first` on."""
+    start, end, mention = hit.start, hit.end, hit.value
+    if mention.ignored:
+        return False
+    match mention.kind:
+        case "people":
+            said = _people(reading, hit, first)
+        case "qualities":
+            said = _quality(reading, start, end, first)
+        case "loose_qualities":
+            said = loose_quality(reading, start, end, first)
+        case "attributes" if mention.weak or reading.about_thing(start):
+            said = False
+        case "attributes" | "sure_attributes":
+            said = reading.possessed(start) or reading.complement(end) == "person"
+        case _:
+            said = True
+    return said
+
+
+def names_group(reading: Reading, hit: Hit[Mention]) -> bool:
+    """True when the mention stands for a group of people ("les étrangers", "un handicapé"), not for a detail."""
+    start, end, mention = hit.start, hit.end, hit.value
+    grammar, last = reading.grammar, reading.word(start - 1)
+    if mention.kind == "people":
+        if mention.characteristic is Characteristic.SEX:
+            return _any_of_sex(reading, last, reading.word(end))
+        return last not in grammar.possessives
+    if mention.kind not in {"qualities", "loose_qualities"} or reading.thing_near(start, end):
+        return False
+    plural = reading.words[end - 1].endswith("s")
+    if end in reading.persons or (plural and reading.person_before(start)):
+        return True
+    if plural and (not last or last in PUNCTUATION or last in grammar.after_bare_plural):
+        return True
+    return last in grammar.plurals or last in grammar.before_group
+
+
+def loose_quality(reading: Reading, start: int, end: int, first: int) -> bool:
+    """An adjective that also qualifies things ("vieux", "roumain"), said of a person after token `first`."""
+    if reading.thing_near(start, end):
+        return False
+    copula = reading.copula_before(start)
+    if copula is not None and copula >= first - 1 and _only_adverbs(reading, copula + 1, start):
+        return not reading.thing_subject(first, copula)
+    if reading.person_before(start) or (reading.word(end) == "comme" and reading.word(end + 1) in {"il", "elle"}):
+        return True
+    return reading.word(start - 1) in reading.grammar.before_adjective
+
+
+def _people(reading: Reading, hit: Hit[Mention], first: int) -> bool:
+    grammar, start = reading.grammar, hit.start
+    last = reading.word(start - 1) if start > first else ""
+    copula = reading.copula_before(start, 4)
+    described = copula is not None and copula >= first - 1
+    if hit.value.characteristic is Characteristic.SEX:
+        return (described and last in grammar.of_one_or_some) or last in {"les", "des", "aux"}
+    if reading.thing_near(start, hit.end) or (copula is not None and reading.thing_subject(first, copula)):
+        return False
+    return last not in grammar.possessives and (last != "la" or described)
+
+
+def _quality(reading: Reading, start: int, end: int, first: int) -> bool:
+    """An adjective that only persons have, said of somebody here, not of a "culte catholique"."""
+    if reading.thing_near(start, end):
+        return False
+    last, grammar = reading.word(start - 1), reading.grammar
+    return (
+        start <= first
+        or last in PUNCTUATION
+        or last in grammar.plurals
+        or last in grammar.before_quality
+        or reading.copula_before(start) is not None
+        or reading.person_before(start)
+        or end in reading.persons
+        or reading.word(end) == "comme"
+    )
+
+
+def _any_of_sex(reading: Reading, last: str, following: str) -> bool:
+    """ "les femmes", "un homme", "la femme est …"; not "sa femme", "la femme a signé", "un homme a été blessé"."""
+    if last in reading.grammar.possessives:
+        return False
+    if last in {"la", "le", "l", "ce", "cet", "cette"}:
+        return following in {"est", "doit", "reste"}
+    return last not in {"un", "une"} or following not in {"a", "avait", "ayant", "s", "et", "decede", "qui"}
+
+
+def _only_adverbs(reading: Reading, first: int, last: int) -> bool:
+    """True when nothing but adverbs, articles and negation stands between a state verb and an adjective."""
+    between = reading.grammar.adverbs_between
+    return all(word in between or word.endswith(("ment", "ly")) for word in reading.words[first:last])
