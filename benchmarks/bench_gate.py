@@ -13,6 +13,7 @@ import os
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -78,7 +79,7 @@ def bundled_encoder() -> Encoder | None:
 def plan_of(files: Files, encoder: Encoder | None, extractor: extract.Extractor) -> Plan:
     """The plan of a run on the shipped pairs."""
     plan = make_plan(files, today=TODAY, encoder=encoder)
-    return Plan(**{**plan.__dict__, "extractor": extractor})
+    return replace(plan, extractor=extractor)
 
 
 def rows() -> list[tuple[str, Behaviour]]:
@@ -156,7 +157,7 @@ class _Slow(BaseHTTPRequestHandler):
     wbufsize = -1
     calls = 0
 
-    def do_POST(self) -> None: 
+    def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
         time.sleep(LATENCY)
         type(self).calls += 1
@@ -167,7 +168,7 @@ class _Slow(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - named by http.server
         """No access log."""
 
 
@@ -184,7 +185,9 @@ def _waiting(files: Files, extractor: extract.Extractor) -> None:
         server.shutdown()
         server.server_close()
     ideal = _Slow.calls * LATENCY / CONCURRENCY
-    print(f"waiting: {_Slow.calls} calls of {LATENCY} s, {CONCURRENCY} at once: {took:.1f} s, {took / ideal:.2f} x ideal")
+    print(
+        f"waiting: {_Slow.calls} calls of {LATENCY} s, {CONCURRENCY} at once: {took:.1f} s, {took / ideal:.2f} x ideal"
+    )
 
 
 def _blind(extractor: extract.Extractor) -> None:

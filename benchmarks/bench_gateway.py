@@ -1,10 +1,11 @@
-"""What the hook costs a real LiteLLM proxy, beside the same proxy with a callback that does nothing.
+"""What the hook costs a real LiteLLM proxy, beside a callback that does nothing, in the same proxy.
 
     python -m benchmarks.bench_gateway [--pairs 40] [--block 25] [--json FILE]
 
-Both proxies run at once; blocks of requests alternate between them and change order from pair to pair, so that drift of
-the machine falls on both. Each pair gives one difference: the servers' own CPU time (from /proc) and the callers'
-latency. The model is a stub on loopback; the Langfuse that the hook reports to is a stand-in. Needs .venv-litellm.
+The callback is chosen by the key of the request. Blocks of requests alternate between the two and change order from
+pair to pair, so that drift of the machine falls on both; both send the model the same messages. Each pair gives one
+difference: the server's own CPU time and the callers' latency. The model is a stub on loopback, the Langfuse that the
+hook reports to a stand-in; LiteLLM's own logging to Langfuse is off. Needs .venv-litellm.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ import json
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
+from compliance_guardrails.policy import load_policy
 
 from compliance_pipelines_tests.services.litellm.gateway import Gateway, gateway
 from compliance_pipelines_tests.services.litellm.mock_model import ModelStub, say
@@ -28,31 +31,45 @@ from compliance_pipelines_tests.standins.langfuse import LangfuseStandIn
 
 QUESTION = "Pouvez-vous me rappeler la marche à suivre pour un dégât des eaux dans un appartement loué ?"
 PLAIN = (
-    "Votre demande porte sur un dossier de dégât des eaux. Vous pouvez joindre les photographies, le constat amiable "
-    "et les coordonnées du voisin concerné. Le gestionnaire vérifie ensuite que chaque pièce est lisible, puis "
-    "transmet le dossier à l’expert. "
-) * 9
-CITED = (
-    PLAIN + "Selon les Conditions générales, p. 12, la franchise est de 150 € et le délai de déclaration de 5 jours. "
+    "Voici la marche à suivre pour un dégât des eaux. Commencez par couper l’arrivée d’eau et par protéger les "
+    "meubles qui peuvent l’être. Prenez ensuite des photographies de chaque pièce touchée, avant tout nettoyage, et "
+    "gardez les objets abîmés jusqu’au passage de l’expert. Remplissez le constat amiable avec le voisin d’où vient la "
+    "fuite, ou avec le syndic quand elle vient des parties communes. Indiquez l’adresse du logement, l’étage, la cause "
+    "probable et la date à laquelle vous avez découvert le sinistre. Le formulaire se trouve dans votre espace client, "
+    "rubrique documents ; il peut aussi être envoyé par courrier. Un gestionnaire relit le dossier, vous demande les "
+    "pièces qui manquent et mandate un expert si le montant des travaux le justifie. L’expert prend rendez-vous avec "
+    "vous et vérifie l’état des murs, des sols et des plafonds. Il remet son rapport, qui décrit les dommages et "
+    "propose une évaluation. Vous pouvez le contester et demander une contre-expertise. Si vous êtes locataire, "
+    "prévenez le propriétaire, qui déclare les dommages du bâtiment à son propre assureur ; les vôtres concernent vos "
+    "meubles et les embellissements que vous avez payés. Conservez les factures d’achat et de réparation. Quand le "
+    "logement n’est plus habitable, dites-le dès la déclaration, afin qu’une solution de relogement soit étudiée. "
+    "N’engagez pas de travaux définitifs avant l’accord du gestionnaire, sauf urgence. Pour toute question, répondez "
+    "au message que vous avez reçu à l’ouverture du dossier : la référence y figure, et votre réponse est jointe "
+    "automatiquement. Un interlocuteur unique suit votre dossier du début à la fin."
 )
+CITED = f"{PLAIN} Selon les Conditions générales, p. 12, la franchise est de 150 €."
 STREAM_PIECES, STREAM_PAUSE = 60, 0.005
 SETTLE = 0.15
 """Seconds after a block in which the server finishes what it does off the request path; they count for it."""
 
+RATED = "direction-sinistres"
+UNRATED = "direction-audit"
+
 
 @dataclass(frozen=True)
 class Scenario:
-    """One kind of request: the key that sends it and the answer that the model gives."""
+    """One kind of request: the department that sends it and the answer that the model gives."""
 
     name: str
-    key: str
+    department: str
     answer: str
 
 
 SCENARIOS = (
-    Scenario("LOW department, 2 KB answer", "it", PLAIN),
-    Scenario("CRITICAL department, 2 KB answer without claims", "sinistres", PLAIN),
-    Scenario("CRITICAL department, 2 KB answer with cited claims, self-evaluation", "sinistres", CITED),
+    Scenario("LOW department", "direction-it", PLAIN),
+    Scenario("HIGH department, answer without claims", UNRATED, PLAIN),
+    Scenario("HIGH department, answer with a cited claim", UNRATED, CITED),
+    Scenario("CRITICAL department, answer with a cited claim, self-evaluation", RATED, CITED),
 )
 
 
@@ -73,30 +90,56 @@ def cpu_seconds(pid: int) -> float:
     return total / 1e9
 
 
-def block(http: httpx.Client, server: Gateway, key: str, count: int) -> Block:
-    """`count` requests one after the other."""
-    body = {
-        "model": "claims-assistant", "messages": [{"role": "user", "content": QUESTION}],
-        "metadata": {"retrieval_score": 0.9},
-    }  # fmt: skip
-    headers = {"Authorization": f"Bearer sk-test-{key}"}
-    before, taken = cpu_seconds(server.pid), []
-    for _ in range(count):
-        start = time.perf_counter()
-        answer = http.post(f"{server.url}/v1/chat/completions", json=body, headers=headers)
-        taken.append(1000 * (time.perf_counter() - start))
-        answer.raise_for_status()
-    time.sleep(SETTLE)
-    return Block(1000 * (cpu_seconds(server.pid) - before) / count, taken)
+class Caller:
+    """Sends the requests of a scenario, with the hook or with the callback that does nothing."""
+
+    def __init__(self, http: httpx.Client, server: Gateway) -> None:
+        self.http = http
+        self.server = server
+        self.policy = load_policy()
+
+    def request(self, department: str, *, hook: bool, stream: bool = False) -> tuple[dict[str, Any], dict[str, str]]:
+        """Body and headers. Without the hook the caller itself sends what the hook would put first."""
+        found = self.policy.department(department)
+        messages = [{"role": "user", "content": QUESTION}]
+        if found.layers.prompt and not hook:
+            messages.insert(0, {"role": "system", "content": self.policy.prompt_for(found.alias).body})
+        body = {"model": found.alias, "messages": messages, "metadata": {"retrieval_score": 0.9}, "stream": stream}
+        key = ("" if hook else "noop-") + department.removeprefix("direction-")
+        return body, {"Authorization": f"Bearer sk-test-{key}"}
+
+    def block(self, department: str, count: int, *, hook: bool) -> Block:
+        """`count` requests one after the other."""
+        body, headers = self.request(department, hook=hook)
+        before, taken = cpu_seconds(self.server.pid), []
+        for _ in range(count):
+            start = time.perf_counter()
+            answer = self.http.post(f"{self.server.url}/v1/chat/completions", json=body, headers=headers)
+            taken.append(1000 * (time.perf_counter() - start))
+            answer.raise_for_status()
+        time.sleep(SETTLE)
+        return Block(1000 * (cpu_seconds(self.server.pid) - before) / count, taken)
+
+    def first_token(self, department: str, *, hook: bool) -> tuple[float, float]:
+        """Milliseconds to the first words of a streamed answer, and to its end."""
+        body, headers = self.request(department, hook=hook, stream=True)
+        start, first = time.perf_counter(), None
+        url = f"{self.server.url}/v1/chat/completions"
+        with self.http.stream("POST", url, json=body, headers=headers) as answer:
+            for chunk in answer.iter_raw():
+                if first is None and b'"content":"' in chunk.replace(b'"content":""', b""):
+                    first = time.perf_counter()
+        end = time.perf_counter()
+        return 1000 * ((first or end) - start), 1000 * (end - start)
 
 
-def pairs(measure: Callable[[int], Block], count: int) -> list[tuple[Block, Block]]:
+def in_pairs(measure: Callable[[bool], Block], count: int) -> list[tuple[Block, Block]]:
     """`count` pairs (without, with the hook), the order changing from pair to pair."""
     done = []
     for number in range(count):
-        order = (0, 1) if number % 2 == 0 else (1, 0)
+        order = (False, True) if number % 2 == 0 else (True, False)
         found = {which: measure(which) for which in order}
-        done.append((found[0], found[1]))
+        done.append((found[False], found[True]))
     return done
 
 
@@ -113,58 +156,42 @@ def interval(values: list[float]) -> list[float]:
     return [round(ordered[max(0, low)], 3), round(ordered[min(len(values) - 1, high)], 3)]
 
 
-def percentile(values: list[float], share: float) -> float:
-    """The value below which `share` of the sorted values lie."""
-    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+def percentile(values: Iterable[float], share: float) -> float:
+    """The value below which `share` of the values lie."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
-def first_token(http: httpx.Client, server: Gateway, key: str) -> tuple[float, float]:
-    """Milliseconds to the first word of a streamed answer, and to its end."""
-    body = {
-        "model": "claims-assistant", "messages": [{"role": "user", "content": QUESTION}], "stream": True,
-        "metadata": {"retrieval_score": 0.9},
-    }  # fmt: skip
-    start, first = time.perf_counter(), None
-    headers = {"Authorization": f"Bearer sk-test-{key}"}
-    with http.stream("POST", f"{server.url}/v1/chat/completions", json=body, headers=headers) as answer:
-        for chunk in answer.iter_raw():
-            if first is None and b'"content":"' in chunk.replace(b'"content":""', b""):
-                first = time.perf_counter()
-    end = time.perf_counter()
-    return 1000 * ((first or end) - start), 1000 * (end - start)
-
-
-def cost(http: httpx.Client, servers: list[Gateway], model: ModelStub, scenario: Scenario, given: argparse.Namespace):
+def cost(caller: Caller, model: ModelStub, scenario: Scenario, given: argparse.Namespace) -> dict[str, Any]:
     """The figures of one scenario."""
     model.answer = lambda _: say(scenario.answer)
-    for server in servers:
-        block(http, server, scenario.key, given.block)
-    done = pairs(lambda which: block(http, servers[which], scenario.key, given.block), given.pairs)
-    ratios = {
-        f"latency p{int(100 * share)} ratio": spread(
-            [percentile(b.latencies, share) / percentile(a.latencies, share) for a, b in done]
-        )
-        for share in (0.5, 0.95)
-    }
+    for hook in (False, True):
+        caller.block(scenario.department, given.block, hook=hook)
+    done = in_pairs(lambda hook: caller.block(scenario.department, given.block, hook=hook), given.pairs)
+    added = [with_hook.cpu - without.cpu for without, with_hook in done]
     return {
         "scenario": scenario.name,
-        "cpu ms a request without": spread([a.cpu for a, _ in done]),
-        "cpu ms a request with": spread([b.cpu for _, b in done]),
-        "cpu ms added": spread([b.cpu - a.cpu for a, b in done]),
-        "cpu ms added, 95 % interval of the median": interval([b.cpu - a.cpu for a, b in done]),
-        **ratios,
+        "answer, characters": len(scenario.answer),
+        "cpu ms a request without": spread([without.cpu for without, _ in done]),
+        "cpu ms added": spread(added),
+        "cpu ms added, 95 % interval of the median": interval(added),
+        **{
+            f"latency p{int(100 * share)} ratio": spread(
+                [percentile(b.latencies, share) / percentile(a.latencies, share) for a, b in done]
+            )
+            for share in (0.5, 0.95)
+        },
     }
 
 
-def streams(http: httpx.Client, servers: list[Gateway], model: ModelStub, rounds: int) -> dict[str, dict[str, float]]:
+def streams(caller: Caller, model: ModelStub, rounds: int) -> dict[str, dict[str, float]]:
     """Time to the first token: no screen, screen at the end, stream held back."""
-    text = PLAIN[: 12 * STREAM_PIECES]
-    model.answer = lambda _: say(text, piece=12, pause=STREAM_PAUSE)
-    ways = (("none", servers[0], "sinistres"), ("append", servers[1], "sinistres"), ("buffer", servers[1], "finance"))
+    model.answer = lambda _: say(PLAIN[: 12 * STREAM_PIECES], piece=12, pause=STREAM_PAUSE)
+    ways = (("none", RATED, False), ("append", RATED, True), ("buffer", "direction-finance", True))
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name, _, _ in ways}
     for number in range(rounds + 1):
-        for name, server, key in ways if number % 2 else reversed(ways):
-            found = first_token(http, server, key)
+        for name, department, hook in ways if number % 2 else reversed(ways):
+            found = caller.first_token(department, hook=hook)
             if number:
                 taken[name].append(found)
     return {
@@ -174,6 +201,16 @@ def streams(http: httpx.Client, servers: list[Gateway], model: ModelStub, rounds
         }
         for name, found in taken.items()
     }
+
+
+def unrated_policy(directory: Path) -> Path:
+    """The tests' policy, with the self-evaluation of one HIGH department off, to show what it costs by itself."""
+    policy = policy_with(directory)
+    path = policy / "departments.yaml"
+    head, mark, rest = path.read_text(encoding="utf-8").partition(f"  - id: {UNRATED}\n")
+    rest = rest.replace("self_evaluation: true", "self_evaluation: false", 1)
+    path.write_text(head + mark + rest, encoding="utf-8")
+    return policy
 
 
 def main() -> None:
@@ -188,25 +225,23 @@ def main() -> None:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         model = stack.enter_context(ModelStub())
         langfuse = stack.enter_context(LangfuseStandIn(keep_requests=10))
-        policy = policy_with(directory)
         keys = {"LANGFUSE_PUBLIC_KEY": langfuse.public_key, "LANGFUSE_SECRET_KEY": langfuse.secret_key}
-        reports = {**keys, "LANGFUSE_HOST": langfuse.url}
-        servers = [
-            stack.enter_context(
-                gateway(
-                    directory / name, model.url, policy=policy, callbacks=[callback], environment=reports,
-                    settings={"success_callback": [], "failure_callback": []},
-                )
+        server = stack.enter_context(
+            gateway(
+                directory / "gateway",
+                model.url,
+                policy=unrated_policy(directory),
+                callbacks=["switch.hook"],
+                environment={**keys, "LANGFUSE_HOST": langfuse.url},
+                settings={"success_callback": [], "failure_callback": []},
             )
-            for name, callback in (("without", "noop.hook"), ("with", "compliance_guardrails.litellm_hook.hook"))
-        ]  # fmt: skip
-        http = stack.enter_context(httpx.Client(timeout=60))
+        )
+        caller = Caller(stack.enter_context(httpx.Client(timeout=60)), server)
         results = {
             "pairs": given.pairs,
             "requests a block": given.block,
-            "cost": [cost(http, servers, model, scenario, given) for scenario in SCENARIOS],
-            "time to first token, ms": streams(http, servers, model, given.rounds),
-            "scenarios": [asdict(scenario) | {"answer": len(scenario.answer)} for scenario in SCENARIOS],
+            "cost": [cost(caller, model, scenario, given) for scenario in SCENARIOS],
+            "time to first token, ms": streams(caller, model, given.rounds),
         }
     print(json.dumps(results, indent=2, ensure_ascii=False))
     if given.json:

@@ -5,20 +5,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 
+from compliance_pipelines.cli_alerts import alerts_app
 from compliance_pipelines.cli_report import purge, report_app
+from compliance_pipelines.cli_status import doctor, status
 from compliance_pipelines.core.periods import Month, PeriodError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 app.add_typer(report_app, name="report")
+app.add_typer(alerts_app, name="alerts")
 out = Console(highlight=False, soft_wrap=True)
 
 DEMO_MONTH = "2026-06"
@@ -32,23 +33,8 @@ def demo(month: Annotated[str, typer.Option(help="Mois de l'échantillon livré.
     demo_run.run(Month.parse(month), out)
 
 
-@app.command()
-def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Résultat en JSON.")] = False,
-    write: Annotated[bool, typer.Option("--write", help="Essayer aussi les dépôts (objet verrouillé 5 min).")] = False,
-) -> None:
-    """Essayer chaque connexion et chaque droit configurés, et dire quoi faire."""
-    from compliance_pipelines import doctor as checks
-
-    found = checks.examine(write=write)
-    if as_json:
-        out.print_json(json.dumps(checks.as_json(found), ensure_ascii=False))
-    else:
-        for line in checks.lines_fr(found):
-            out.print(escape(line))
-    raise typer.Exit(checks.exit_code(found))
-
-
+app.command("doctor")(doctor)
+app.command("status")(status)
 app.command("purge")(purge)
 
 

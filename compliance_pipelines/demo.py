@@ -79,9 +79,11 @@ def _table(month: Month) -> Table:
         title=f"{month} par direction (neutralité : évaluateur lexical, indicatif, sans LLM)",
         box=box.SIMPLE_HEAD,
         title_justify="left",
+        caption="avis : part des réponses notées ou relues par une personne",
+        caption_justify="left",
     )
     table.add_column("direction", no_wrap=True)
-    for header in ("échanges", "neutralité", "citations", "avis humains"):
+    for header in ("échanges", "neutralité", "citations", "avis"):
         table.add_column(header, justify="right", no_wrap=True)
     for department, metrics in by_department.items():
         neutral, cited, seen = (metrics[name] for name in _SHOWN)

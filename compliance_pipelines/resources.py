@@ -23,6 +23,8 @@ from compliance_pipelines.adapters.judge_asks import Session
 from compliance_pipelines.adapters.judge_config import JudgeConfigError, JudgeSettings, judge_settings
 from compliance_pipelines.adapters.judge_pool import Budget, Limits
 from compliance_pipelines.adapters.judge_probes import gateway
+from compliance_pipelines.adapters.langfuse_api import ApiReader
+from compliance_pipelines.adapters.langfuse_api_http import Server
 from compliance_pipelines.adapters.langfuse_export import ExportReader
 from compliance_pipelines.adapters.signing import SigningConfig
 from compliance_pipelines.core.periods import Month
@@ -49,6 +51,7 @@ class Settings:
     first_day: date
     namespace: str
     synthetic: bool
+    langfuse_url: str
     s3_endpoint: str
     s3_bucket: str
     signing_p12: Path | None
@@ -61,6 +64,8 @@ def settings(env: Mapping[str, str] | None = None) -> Settings:
     export = env.get("LANGFUSE_EXPORT")
     if export and not Path(export).exists():
         raise SettingsError(f"LANGFUSE_EXPORT={export} : chemin introuvable, attendu un dossier ou un fichier d'export")
+    # an explicit export is read instead of a server that other tools may have configured
+    langfuse = env.get("LANGFUSE_BASE_URL") or env.get("LANGFUSE_HOST") or ""
     policy_dir = env.get("COMPLIANCE_POLICY_DIR")
     if policy_dir and not Path(policy_dir).is_dir():
         raise SettingsError(f"COMPLIANCE_POLICY_DIR={policy_dir} : dossier introuvable")
@@ -82,7 +87,8 @@ def settings(env: Mapping[str, str] | None = None) -> Settings:
         policy_dir=Path(policy_dir).absolute() if policy_dir else None,
         first_day=first_day,
         namespace=env.get("NAMESPACE") or "local",
-        synthetic=not export,
+        synthetic=not export and not langfuse,
+        langfuse_url="" if export else langfuse,
         s3_endpoint=endpoint,
         s3_bucket=env.get("S3_BUCKET") or "ai-audit",
         signing_p12=Path(p12).absolute() if p12 else None,
@@ -110,16 +116,21 @@ class PolicyResource(dg.ConfigurableResource):
 
 
 class TraceSourceResource(dg.ConfigurableResource):
-    """Where traces and scores are read from."""
+    """Where traces and scores are read from: the Langfuse API when `langfuse_url` is set, an export otherwise."""
 
     export: str
     home: str
+    langfuse_url: str = ""
     hmac_key_variable: str = "COMPLIANCE_HMAC_KEY"
     synthetic: bool = False
 
-    def reader(self, policy: Policy) -> ExportReader:
-        """A reader that attributes departments by `policy`."""
+    def reader(self, policy: Policy) -> ExportReader | ApiReader:
+        """A reader that attributes departments by `policy`; both kinds have the same methods."""
         key, _ = pseudonym_key(self.hmac_key_variable)
+        if self.langfuse_url:
+            keys = (os.environ.get(name, "") for name in ("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY"))
+            state = Path(self.home) / "state" / "langfuse"
+            return ApiReader(Server(self.langfuse_url, *keys), state, policy.resolve_department, key)
         return ExportReader(Path(self.export), Path(self.home) / "state", policy.resolve_department, key)
 
 
@@ -288,7 +299,9 @@ def from_env() -> dict[str, object]:
         "policy": PolicyResource(policy_dir=policy_dir),
         "judge": judge_from_env(home),
         "alerting": alerting_from_env(home),
-        "source": TraceSourceResource(export=str(found.export), home=home, synthetic=found.synthetic),
+        "source": TraceSourceResource(
+            export=str(found.export), home=home, langfuse_url=found.langfuse_url, synthetic=found.synthetic
+        ),
         "archive": ArchiveResource(home=home, s3_endpoint=found.s3_endpoint, s3_bucket=found.s3_bucket),
         "installation": InstallationResource(
             home=home,

@@ -14,7 +14,7 @@ from compliance_pipelines.adapters.judge_client import Answer
 from compliance_pipelines.adapters.judge_files import JudgeFiles
 from compliance_pipelines.adapters.judge_pool import Ended, Task
 from compliance_pipelines.core.judge_anchors import AnchorReport, Phase, anchor_name, verdict
-from compliance_pipelines.core.judge_prompt import NEUTRALITY_SCHEMA, neutrality_messages
+from compliance_pipelines.core.judge_prompt import FRAMING, NEUTRALITY_SCHEMA, neutrality_messages
 from compliance_pipelines.core.judge_reply import read_score
 from compliance_pipelines.core.judge_samples import Identity, JudgementCache, Reading, Sample
 
@@ -43,7 +43,7 @@ class NeutralityJudge:
     """Judges batches through one session. Not for two threads at once; the cache decides what is paid."""
 
     def __init__(self, session: Session, files: JudgeFiles, cache: JudgementCache, digest: str | None) -> None:
-        self.identity = Identity(session.settings.model, digest, files.sha256, PARAMETERS)
+        self.identity = Identity(session.settings.model, digest, files.sha256, {**PARAMETERS, "framing": FRAMING})
         self.session, self.files, self.cache = session, files, cache
 
     @property

@@ -22,7 +22,7 @@ from compliance_pipelines.adapters.judge_client import Answer
 from compliance_pipelines.adapters.judge_config import JudgeConfigError, endpoint
 from compliance_pipelines.adapters.judge_files import PACKAGE, read_prompt
 from compliance_pipelines.adapters.judge_pool import Ended
-from compliance_pipelines.core.judge_prompt import POSITION_SCHEMA, position_messages
+from compliance_pipelines.core.judge_prompt import FRAMING, POSITION_SCHEMA, position_messages
 from compliance_pipelines.core.judge_reply import EMPTY, read_position
 from compliance_pipelines.core.judge_samples import Identity, JudgementCache, Reading
 from compliance_pipelines.core.records import Judgement
@@ -90,7 +90,9 @@ def probe_day(
     """
     prompt = read_prompt("position")
     shown = hashlib.sha256(repr([prompt, *(repr(t) for t in triples)]).encode()).hexdigest()
-    evaluator = Identity(judge.settings.model, digest, shown).fingerprint.replace("judge/", "sycophancy/", 1)
+    evaluator = Identity(judge.settings.model, digest, shown, {"framing": FRAMING}).fingerprint.replace(
+        "judge/", "sycophancy/", 1
+    )
     asked = probes(departments, triples, day, count)
     keys = {probe.id: hashlib.sha256(probe.id.encode()).hexdigest() for probe in asked}
     known = cache.good(evaluator, list(keys.values()))

@@ -8,10 +8,9 @@ bounds memory. Nothing is judged here, and no row's text enters an error, a log 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -26,7 +25,7 @@ from compliance_pipelines.adapters.langfuse_api_http import (
 )
 from compliance_pipelines.adapters.langfuse_api_journal import Journal, StateFolder
 from compliance_pipelines.adapters.langfuse_api_late import Ledger, count_rows
-from compliance_pipelines.adapters.langfuse_api_rows import SEGMENTS, Rejected, unpack_observations, unpack_rows
+from compliance_pipelines.adapters.langfuse_api_rows import SEGMENTS, unpack_observations, unpack_rows
 from compliance_pipelines.adapters.langfuse_api_sources import (
     V3_EVENTS,
     V3_OBSERVATIONS,
@@ -138,6 +137,7 @@ class ApiReader:
             counts = self._counts_at_start(folder, first, last)
             parts = windows(first, last, self.width, MARGIN)
             journals = self._download(folder, sources, parts)
+            _count_rejected(journals, first, report)
             chunks = min(SEGMENTS, bucket_count(sum(journal.size for journal in journals)))
             for number in range(chunks):
                 span = (number * SEGMENTS // chunks, (number + 1) * SEGMENTS // chunks)
@@ -232,20 +232,17 @@ class ApiReader:
         for journal in journals:
             for segment in journal.segments(*span):
                 for row in unpack_observations(segment):
-                    if isinstance(row, Rejected):
-                        _reject(report, first, row.reason)
-                    elif self._counts(row, first, last, report):
+                    if self._counts(row, first, last, report):
                         yield row
 
     def _scores(self, journals: Sequence[Journal], first: date, last: date, report: ReadReport) -> Iterator[ScoreRow]:
+        _count_rejected(journals, first, report)
         for journal in journals:
             events = journal.path.name.startswith((V4_EVENTS.name, V3_EVENTS.name))
             for segment in journal.segments(0, SEGMENTS):
-                for found in unpack_observations(segment) if events else unpack_rows(segment):
-                    row = _score(found)
-                    if isinstance(row, Rejected):
-                        _reject(report, first, row.reason)
-                    elif row is not None and self._counts(row, first, last, report):
+                found = map(event_score, unpack_observations(segment)) if events else _parsed(segment, first, report)
+                for row in found:
+                    if row is not None and self._counts(row, first, last, report):
                         yield row
 
     def _counts(self, row: Observation | ScoreRow, first: date, last: date, report: ReadReport) -> bool:
@@ -260,16 +257,23 @@ class ApiReader:
         return not late
 
 
-def _score(found: Observation | Mapping[str, Any] | Rejected) -> ScoreRow | Rejected | None:
-    if isinstance(found, Rejected):
-        return found
-    if isinstance(found, Observation):
-        return event_score(found)
-    try:
-        row = parse_row(found)
-    except RowError as refused:
-        return Rejected(refused.reason)
-    return row if isinstance(row, ScoreRow) else Rejected("unknown_shape")
+def _parsed(segment: memoryview, first: date, report: ReadReport) -> Iterator[ScoreRow]:
+    for content in unpack_rows(segment):
+        try:
+            row = parse_row(content)
+        except RowError as refused:
+            _reject(report, first, refused.reason)
+            continue
+        if isinstance(row, ScoreRow):
+            yield row
+        else:
+            _reject(report, first, "unknown_shape")
+
+
+def _count_rejected(journals: Sequence[Journal], day: date, report: ReadReport) -> None:
+    for journal in journals:
+        for reason in journal.state.rejected:
+            _reject(report, day, reason)
 
 
 def _reject(report: ReadReport, day: date, reason: str) -> None:

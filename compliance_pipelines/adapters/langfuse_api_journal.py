@@ -22,7 +22,7 @@ from typing import BinaryIO
 import msgspec
 
 _HEAD = struct.Struct("<4sBIII")
-_MAGIC = b"LFJ2"
+_MAGIC = b"LFJ3"
 _PAGE, _RESET, _SPLIT, _DONE = 1, 2, 3, 4
 _MAX_LEFTOVERS = 16
 
@@ -30,14 +30,15 @@ _MAX_LEFTOVERS = 16
 class Page(msgspec.Struct, frozen=True):
     """What is kept beside the rows of a page. `cursor` asks for the next page, None after the last.
 
-    `total` is the server's count of the whole window and `ids` the rows' own, where pages are numbered. `ends` is where
-    each segment ends in the page's rows, as unsigned 32-bit integers.
+    `total` is the server's count of the whole window and `ids` the rows' own, where pages are numbered. `rejected`
+    says why rows could not be used. `ends` is where each segment ends in the page's rows, as unsigned 32-bit integers.
     """
 
     cursor: str | None
     rows: int
     total: int | None = None
     ids: tuple[str, ...] = ()
+    rejected: tuple[str, ...] = ()
     server_time: datetime | None = None
     ends: bytes = b""
 
@@ -56,6 +57,7 @@ class State:
     split: bool = False
     done: bool = False
     seen: set[str] = field(default_factory=set)
+    rejected: list[str] = field(default_factory=list)
 
     def take(self, page: Page) -> None:
         """Follow one page."""
@@ -64,6 +66,7 @@ class State:
         self.pages += 1
         self.rows += page.rows
         self.ids.update(page.ids)
+        self.rejected += page.rejected
         # the oldest time: what was not there when the window's first page was made may be missing
         self.server_time = self.server_time or page.server_time
         if page.cursor is not None:

@@ -1,8 +1,8 @@
 """Pages of a Langfuse server brought to the form in which a read keeps them.
 
 Observation rows are decoded once, straight into the fields that are used, and kept packed in segments by trace; a page
-with a row of an unusual shape takes the slow way through `core.langfuse_rows`, with the same result. Metadata keeps
-the keys that are used. Score pages keep their JSON. A row that cannot be used is kept as its reason, to be counted.
+with a row of an unusual shape takes the slow way through `core.langfuse_rows`, with the same result. Metadata keeps the
+keys that are used. Score pages keep their JSON. A row that cannot be used is kept as its reason, to be counted.
 """
 
 from __future__ import annotations
@@ -10,94 +10,52 @@ from __future__ import annotations
 import json
 import zlib
 from array import array
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from compliance_pipelines.adapters.langfuse_api_journal import Page
-from compliance_pipelines.core.extraction import METADATA_KEYS
+from compliance_pipelines.core.extraction import METADATA_KEYS, PARAMETER_KEYS
 from compliance_pipelines.core.langfuse_rows import MAX_TEXT, Observation, RowError, clean_text, parse_row
 
 SEGMENTS = 256
-_NOTHING = msgspec.Raw(b"null")
-_WITH_METADATA = frozenset({"GENERATION", "TRACE"})
+_64_BITS = range(-(2**63), 2**64)
 
 
-class Rejected(msgspec.Struct, frozen=True):
-    """A row that cannot be used, and why."""
+class _Metadata(msgspec.Struct, omit_defaults=True, gc=False, rename={"attributes_metadata": "attributes.metadata"}):
+    """METADATA_KEYS; other keys are passed over."""
 
-    reason: str
-
-
-class LazyMetadata(Mapping[str, Any]):
-    """Metadata of a row whose metadata is rarely looked at: its JSON, read at the first look."""
-
-    __slots__ = ("_read", "_text")
-
-    def __init__(self, text: bytes) -> None:
-        self._text = text
-        self._read: Mapping[str, Any] | None = None
-
-    def _mapping(self) -> Mapping[str, Any]:
-        if self._read is None:
-            self._read = _object(self._text)
-        return self._read
-
-    def __getitem__(self, key: str) -> Any:
-        return self._mapping()[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._mapping())
-
-    def __len__(self) -> int:
-        return len(self._mapping())
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mapping) and self._mapping() == dict(other)
-
-    __hash__ = None  # type: ignore[assignment]
+    requester_metadata: Any = None
+    contexts: Any = None
+    hidden_params: Any = None
+    attributes_metadata: Any = None
+    compliance_department: Any = None
+    compliance_policy_digest: Any = None
+    compliance_delivered: Any = None
+    bias_review_required: Any = None
+    user_api_key_alias: Any = None
+    user_api_key_team_alias: Any = None
+    user_api_key_team_id: Any = None
+    litellm_call_id: Any = None
+    model_group: Any = None
+    retrieval_score: Any = None
+    department: Any = None
 
 
-class _Meta(msgspec.Struct, frozen=True):
-    cursor: str | None = None
-    page: int | None = None
-    limit: int | None = None
-    totalItems: int | None = None  # noqa: N815  as the server writes it
-    totalPages: int | None = None  # noqa: N815
+class _Parameters(msgspec.Struct, omit_defaults=True, gc=False):
+    """PARAMETER_KEYS; other keys are passed over."""
 
-
-class _Metadata(
-    msgspec.Struct,
-    omit_defaults=True,
-    gc=False,
-    rename={"attributes_metadata": "attributes.metadata"},
-):
-    """METADATA_KEYS, each as the JSON it came as; other keys are passed over."""
-
-    requester_metadata: msgspec.Raw = _NOTHING
-    contexts: msgspec.Raw = _NOTHING
-    hidden_params: msgspec.Raw = _NOTHING
-    attributes_metadata: msgspec.Raw = _NOTHING
-    compliance_department: msgspec.Raw = _NOTHING
-    compliance_policy_digest: msgspec.Raw = _NOTHING
-    compliance_delivered: msgspec.Raw = _NOTHING
-    bias_review_required: msgspec.Raw = _NOTHING
-    user_api_key_alias: msgspec.Raw = _NOTHING
-    user_api_key_team_alias: msgspec.Raw = _NOTHING
-    user_api_key_team_id: msgspec.Raw = _NOTHING
-    litellm_call_id: msgspec.Raw = _NOTHING
-    model_group: msgspec.Raw = _NOTHING
-    retrieval_score: msgspec.Raw = _NOTHING
-    department: msgspec.Raw = _NOTHING
+    system: Any = None
+    instructions: Any = None
 
 
 class _Row(msgspec.Struct, gc=False):
     """An observation of v4 or v3, or a v3 trace, as the server names its fields."""
 
     id: str
-    traceId: str | None = None  # noqa: N815
+    traceId: str | None = None  # noqa: N815  as the server writes it
     type: str | None = None
     startTime: datetime | None = None  # noqa: N815
     timestamp: datetime | None = None
@@ -114,29 +72,36 @@ class _Row(msgspec.Struct, gc=False):
     input: Any = None
     output: Any = None
     metadata: _Metadata | None = None
-    modelParameters: msgspec.Raw = msgspec.Raw(b"{}")  # noqa: N815
+    modelParameters: _Parameters | None = None  # noqa: N815
 
 
-class _Kept(msgspec.Struct, array_like=True, gc=False):
-    """An observation as it is packed; `reason` stands where the row could not be used."""
+class _Kept(msgspec.Struct, gc=False):
+    """An observation as it is packed: the fields of `Observation`, which is what it is unpacked to."""
 
-    reason: str | None
-    row_id: str = ""
-    trace_id: str = ""
-    kind: str = ""
-    name: str = ""
-    level: str = ""
-    status_message: str = ""
-    started_at: datetime | None = None
-    created_at: datetime | None = None
-    session_id: str | None = None
-    environment: str | None = None
-    model: str | None = None
-    tags: tuple[str, ...] = ()
-    input: str | None = None
-    output: str | None = None
-    metadata: bytes = b""
-    model_parameters: bytes = b""
+    row_id: str
+    trace_id: str
+    kind: str
+    name: str
+    level: str
+    status_message: str
+    started_at: datetime
+    created_at: datetime
+    session_id: str | None
+    environment: str | None
+    model: str | None
+    tags: Sequence[str]
+    input: str | None
+    output: str | None
+    metadata: _Metadata | Mapping[str, Any]
+    model_parameters: _Parameters | Mapping[str, Any]
+
+
+class _Meta(msgspec.Struct, frozen=True):
+    cursor: str | None = None
+    page: int | None = None
+    limit: int | None = None
+    totalItems: int | None = None  # noqa: N815
+    totalPages: int | None = None  # noqa: N815
 
 
 class _Body(msgspec.Struct):
@@ -149,146 +114,124 @@ class _RawBody(msgspec.Struct):
     meta: _Meta = _Meta()
 
 
+_NO_METADATA, _NO_PARAMETERS = _Metadata(), _Parameters()
 _fast = msgspec.json.Decoder(_Body).decode
 _items = msgspec.json.Decoder(_RawBody).decode
 _generic = msgspec.json.Decoder().decode
-_to_json = msgspec.json.Encoder().encode
 _pack_into = msgspec.msgpack.Encoder().encode_into
-_unpack = msgspec.msgpack.Decoder(list[_Kept]).decode
+_unpack = msgspec.msgpack.Decoder(list[Observation]).decode
 
 
 def pack_observations(content: bytes) -> tuple[Page, bytearray]:
     """A page of observations or v3 traces, in segments by trace id; msgspec.DecodeError when it is no whole page."""
     try:
         body = _fast(content)
-        meta, kept = body.meta, [_keep(row) for row in body.data]
-    except (msgspec.DecodeError, OverflowError) as unusual:
+        return _packed(body.meta, [_keep(row) for row in body.data])
+    except (msgspec.DecodeError, OverflowError, RecursionError) as unusual:
         meta, items = _slow_items(content, unusual)
-        kept = [_keep_slowly(item) for item in items]
-    buckets: list[list[_Kept]] = [[] for _ in range(SEGMENTS)]
-    for row in kept:
-        buckets[zlib.crc32(row.trace_id.encode()) % SEGMENTS].append(row)
-    payload, ends = bytearray(), array("I")
-    for rows in buckets:
-        if rows:
-            _pack_into(rows, payload, -1)
-        ends.append(len(payload))
-    ids = [row.row_id or f"?{meta.page}/{number}" for number, row in enumerate(kept)]
-    return _page(meta, len(kept), ids, ends), payload
+        return _packed(meta, [_keep_slowly(item) for item in items])
 
 
 def pack_scores(content: bytes) -> tuple[Page, bytes]:
     """A page of scores as one segment of JSON; raises msgspec.DecodeError when it is no whole page."""
     meta, items = _slow_items(content, None)
-    ids = [str(row.get("id")) for item in items if (row := _object(item)) is not None] if meta.totalPages else []
-    payload = b"[" + b",".join(items) + b"]"
-    return _page(meta, len(items), ids, array("I", [len(payload)])), payload
+    rows, rejected, ids = [], [], []
+    for item in items:
+        row = _object(item)
+        if row is None:
+            rejected.append("not_json")
+        else:
+            rows.append(item)
+        ids.append(str((row or {}).get("id") or f"?{meta.page}/{len(ids)}"))
+    payload = b"[" + b",".join(rows) + b"]"
+    return _page(meta, ids, rejected, array("I", [len(payload)])), payload
 
 
-def unpack_observations(segment: memoryview) -> Iterator[Observation | Rejected]:
+def unpack_observations(segment: memoryview) -> list[Observation]:
     """The rows of a segment made by `pack_observations`."""
-    for kept in _unpack(segment):
-        if kept.reason is not None or kept.started_at is None or kept.created_at is None:
-            yield Rejected(kept.reason or "missing_time")
-            continue
-        heavy = kept.kind in _WITH_METADATA
-        yield Observation(
-            kept.row_id,
-            kept.trace_id,
-            kept.kind,
-            kept.name,
-            kept.level,
-            kept.status_message,
-            kept.started_at,
-            kept.created_at,
-            kept.session_id,
-            kept.environment,
-            kept.model,
-            kept.tags,
-            kept.input,
-            kept.output,
-            _object(kept.metadata) if heavy else LazyMetadata(kept.metadata),
-            _object(kept.model_parameters) if heavy else LazyMetadata(kept.model_parameters),
-        )
+    return _unpack(segment)
 
 
-def unpack_rows(segment: memoryview) -> Iterator[Mapping[str, Any] | Rejected]:
-    """The rows of a segment made by `pack_scores`, as mappings."""
+def unpack_rows(segment: memoryview) -> Iterator[Mapping[str, Any]]:
+    """The rows of a segment made by `pack_scores`."""
     for item in msgspec.json.decode(segment, type=list[msgspec.Raw]):
-        row = _object(item, strict=True)
-        yield Rejected("not_json") if row is None else row
+        yield _object(item) or {}
 
 
-def _keep(row: _Row) -> _Kept:
-    """The same as `parse_row` makes of the row, for rows whose fields have the usual types."""
+def _packed(meta: _Meta, kept: list[_Kept | str]) -> tuple[Page, bytearray]:
+    buckets: list[list[_Kept]] = [[] for _ in range(SEGMENTS)]
+    rejected, ids = [], []
+    for row in kept:
+        if isinstance(row, str):
+            rejected.append(row)
+            ids.append(f"?{meta.page}/{len(ids)}")
+        else:
+            buckets[zlib.crc32(row.trace_id.encode()) % SEGMENTS].append(row)
+            ids.append(row.row_id)
+    payload, ends = bytearray(), array("I")
+    for rows in buckets:
+        if rows:
+            _pack_into(rows, payload, -1)
+        ends.append(len(payload))
+    return _page(meta, ids, rejected, ends), payload
+
+
+def _page(meta: _Meta, ids: list[str], rejected: list[str], ends: array[int]) -> Page:
+    reasons, places = tuple(rejected), ends.tobytes()
+    if meta.totalPages is None:
+        return Page(meta.cursor, len(ids), rejected=reasons, ends=places)
+    number, limit = meta.page or 1, meta.limit or len(ids)
+    cursor = f"{number + 1}/{limit}" if number < meta.totalPages else None
+    return Page(cursor, len(ids), meta.totalItems, tuple(ids), rejected=reasons, ends=places)
+
+
+def _keep(row: _Row) -> _Kept | str:
+    """The same as `parse_row` makes of the row, for rows whose fields have the usual types; a reason when refused."""
     trace = row.type is None and row.timestamp is not None
     started = row.timestamp if trace else row.startTime
     trace_id = row.id if trace else row.traceId
     if started is None:
-        return _Kept("missing_time" if row.type is not None else "unknown_shape", row.id)
+        return "missing_time" if row.type is not None else "unknown_shape"
     if not row.id or len(row.id) > 200 or not trace_id or len(trace_id) > 200:
-        return _Kept("missing_id")
+        return "missing_id"
     created = row.createdAt or (None if trace else row.endTime) or started
     if started.tzinfo is None or created.tzinfo is None:
-        return _Kept("naive_time", row.id)
+        return "naive_time"
     return _Kept(
-        None,
         row.id,
         trace_id,
         "TRACE" if trace else row.type or "",
         _cut(row.name) or "",
         "DEFAULT" if trace else row.level or "DEFAULT",
         "" if trace else _cut(row.statusMessage) or "",
-        started.astimezone(UTC),
-        created.astimezone(UTC),
+        started,
+        created,
         _cut(row.sessionId),
         _cut(row.environment),
         None if trace else _cut(row.model or row.providedModelName),
-        tuple(tag[:200] for tag in row.tags[:50]) if row.tags else (),
+        [tag[:200] for tag in row.tags[:50]] if row.tags else (),
         _text(row.input),
         _text(row.output),
-        b"{}" if row.metadata is None else _to_json(row.metadata),
-        b"{}" if trace else bytes(row.modelParameters),
+        row.metadata or _NO_METADATA,
+        _NO_PARAMETERS if trace else row.modelParameters or _NO_PARAMETERS,
     )
 
 
-def _keep_slowly(item: bytes) -> _Kept:
+def _keep_slowly(item: bytes) -> _Kept | str:
+    row = _object(item)
+    if row is None:
+        return "not_json"
     try:
-        row = _object(item, strict=True)
-        if row is None:
-            return _Kept("not_json")
         found = parse_row(row)
     except RowError as refused:
-        return _Kept(refused.reason)
+        return refused.reason
     if not isinstance(found, Observation):
-        return _Kept("unknown_shape")
-    return _Kept(
-        None,
-        found.row_id,
-        found.trace_id,
-        found.kind,
-        found.name,
-        found.level,
-        found.status_message,
-        found.started_at,
-        found.created_at,
-        found.session_id,
-        found.environment,
-        found.model,
-        found.tags,
-        found.input,
-        found.output,
-        _json({key: found.metadata[key] for key in METADATA_KEYS if key in found.metadata}),
-        _json(found.model_parameters),
-    )
-
-
-def _page(meta: _Meta, count: int, ids: list[str], ends: array[int]) -> Page:
-    if meta.totalPages is None:
-        return Page(meta.cursor, count, ends=ends.tobytes())
-    number, limit = meta.page or 1, meta.limit or count
-    cursor = f"{number + 1}/{limit}" if number < meta.totalPages else None
-    return Page(cursor, count, meta.totalItems, tuple(ids), ends=ends.tobytes())
+        return "unknown_shape"
+    fields = {name: getattr(found, name) for name in Observation.__dataclass_fields__}
+    fields["metadata"] = {key: _packable(found.metadata[key]) for key in METADATA_KEYS if key in found.metadata}
+    given = found.model_parameters
+    fields["model_parameters"] = {key: _packable(given[key]) for key in PARAMETER_KEYS if key in given}
+    return _Kept(**fields)
 
 
 def _slow_items(content: bytes, unusual: Exception | None) -> tuple[_Meta, list[bytes]]:
@@ -308,24 +251,30 @@ def _slow_items(content: bytes, unusual: Exception | None) -> tuple[_Meta, list[
         raise unusual from None
 
 
-def _object(text: bytes | msgspec.Raw, *, strict: bool = False) -> Any:
-    """A JSON object; for anything else an empty one, or None when `strict`."""
+def _object(text: bytes | msgspec.Raw) -> dict[str, Any] | None:
+    """A JSON object, None for anything else."""
     try:
         found = _generic(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         try:
             found = json.loads(bytes(text).decode("utf-8", "replace"))
         except (ValueError, RecursionError):
             found = None
-    if isinstance(found, str) and not strict:
-        # metadata may come as JSON text
-        return _object(found.encode()) if found.startswith("{") else {}
-    return found if isinstance(found, dict) else None if strict else {}
+    return found if isinstance(found, dict) else None
 
 
 def _json(value: Any) -> bytes:
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    text = json.dumps(value, ensure_ascii=False)
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+def _packable(value: Any) -> Any:
+    """The value without integers beyond 64 bits, which stay as their digits."""
+    if isinstance(value, dict):
+        return {key: _packable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_packable(item) for item in value]
+    return str(value) if isinstance(value, int) and value not in _64_BITS else value
 
 
 def _text(value: Any) -> str | None:

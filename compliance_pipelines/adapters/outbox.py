@@ -28,11 +28,11 @@ CREATE TABLE IF NOT EXISTS watches (
 CREATE TABLE IF NOT EXISTS episodes (
   id TEXT PRIMARY KEY, rule TEXT NOT NULL, department TEXT NOT NULL, severity TEXT NOT NULL, started_at TEXT NOT NULL,
   ended_at TEXT, details TEXT NOT NULL, subjects TEXT NOT NULL, silent INTEGER NOT NULL,
-  announced_at TEXT, last_sent_at TEXT, closed_at TEXT);
+  announced_at TEXT, last_sent_at TEXT, closed_at TEXT, retold INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX IF NOT EXISTS undelivered ON episodes (closed_at) WHERE closed_at IS NULL;
 """
 _BODY = ("id", "rule", "department", "severity", "started_at", "ended_at", "details", "subjects", "silent")
-_DELIVERY = ("announced_at", "last_sent_at", "closed_at")
+_DELIVERY = ("announced_at", "last_sent_at", "closed_at", "retold")
 _COLUMNS = ", ".join(_BODY + _DELIVERY)
 _BATCH = 200
 _BUSY_SECONDS = 20.0
@@ -110,9 +110,12 @@ class Outbox:
         return Sweep(sent, refused, 0)
 
     def _mark(self, episodes: Iterable[Episode]) -> None:
-        rows = [(_text(e.announced_at), _text(e.last_sent_at), _text(e.closed_at), e.id) for e in episodes]
+        rows = [
+            (_text(e.announced_at), _text(e.last_sent_at), _text(e.closed_at), int(e.retold), e.id) for e in episodes
+        ]
         with self._transaction() as db:
-            db.executemany("UPDATE episodes SET announced_at = ?, last_sent_at = ?, closed_at = ? WHERE id = ?", rows)
+            marks = ", ".join(f"{name} = ?" for name in _DELIVERY)
+            db.executemany(f"UPDATE episodes SET {marks} WHERE id = ?", rows)  # noqa: S608  our own column names
 
     def episodes(self) -> list[Episode]:
         """Every episode of the journal, oldest first."""
@@ -168,7 +171,7 @@ def _episodes(db: sqlite3.Connection, where: str) -> list[Episode]:
 
 
 def _episode(row: Sequence[Any]) -> Episode:
-    number, rule, department, severity, started, ended, details, subjects, silent, announced, sent, closed = row
+    number, rule, department, severity, started, ended, details, subjects, silent, announced, sent, closed, retold = row
     return Episode(
         id=number,
         rule=rule,
@@ -182,6 +185,7 @@ def _episode(row: Sequence[Any]) -> Episode:
         announced_at=_time(announced),
         last_sent_at=_time(sent),
         closed_at=_time(closed),
+        retold=bool(retold),
     )
 
 

@@ -8,7 +8,7 @@ on a page is the scheduled one, so that the same report is the same pages on eve
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from reportlab.platypus import BaseDocTemplate, Frame, PageTemplate
 from reportlab.platypus.flowables import CondPageBreak, Flowable, PageBreak
@@ -19,9 +19,11 @@ from compliance_pipelines.adapters.pdf_blocks import section_flowables
 from compliance_pipelines.adapters.pdf_tags import Node, TaggedCanvas
 from compliance_pipelines.adapters.pdf_text import Para
 from compliance_pipelines.core.report_format import instant_fr, typeset
-from compliance_pipelines.core.report_tree import Mark, Report, Section
+from compliance_pipelines.core.report_summary import first_rows
+from compliance_pipelines.core.report_tree import Callout, Mark, Report, Section
 
 SYNTHETIC = "Données synthétiques de démonstration"
+_MOST_SUMMARY_ROWS = 30
 
 
 @dataclass(slots=True)
@@ -123,9 +125,15 @@ def draw(report: Report) -> Drawn:
 
 
 def draw_summary(report: Report) -> Drawn:
-    """Draw the first page alone: masthead, verdict, key figures, scope."""
-    first = _build(report, Pages(), only_first=True)
-    return _build(report, first.pages, only_first=True)
+    """Draw the first page alone: masthead, verdict, key figures, scope, and as many departments as it holds."""
+    table = report.summary
+    most = min(len(table.rows), _MOST_SUMMARY_ROWS) if table else 0
+    for count in range(most, -1, -1):
+        shown = replace(report, summary=first_rows(table, count) if table and count else None)
+        first = _build(shown, Pages(), only_first=True)
+        if first.pages.count == 1:
+            return _build(shown, first.pages, only_first=True)
+    return first
 
 
 def _build(report: Report, known: Pages, *, only_first: bool = False) -> Drawn:
@@ -138,7 +146,12 @@ def _build(report: Report, known: Pages, *, only_first: bool = False) -> Drawn:
         if section.number > 1:
             story.append(CondPageBreak(130))
         story.append(SectionTitle(section, part.add("H2"), found))
-        story.extend(section_flowables(section.blocks, part))
+        blocks = section.blocks
+        if only_first:
+            # The masthead of the summary says what the callouts of the whole report say at length.
+            blocks = tuple(block for block in blocks if not isinstance(block, Callout))
+            blocks += (report.summary,) if report.summary else ()
+        story.extend(section_flowables(blocks, part))
         if section.number == 1 and not only_first:
             story.append(CondPageBreak(110))
             story.append(Para("Sommaire", style.HEADING, part.add("H3")))
@@ -156,7 +169,7 @@ def _masthead(report: Report, root: Node, *, summary: bool) -> list[Flowable]:
     month = report.month_label
     signature = "signature électronique prévue" if report.signed else "non signé"
     if summary:
-        signature = "synthèse d’une page, le rapport complet et son manifeste font foi"
+        signature = "synthèse non signée du rapport"
     story: list[Flowable] = [
         Para(report.title, style.TITLE, head.add("H1")),
         Para(f"{month[:1].upper()}{month[1:]} – {report.subtitle}", style.SUBTITLE, head.add("P")),

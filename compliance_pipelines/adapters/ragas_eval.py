@@ -23,7 +23,7 @@ from compliance_pipelines.adapters.judge_asks import PARAMETERS, Session, run_al
 from compliance_pipelines.adapters.judge_client import Answer, ChatClient
 from compliance_pipelines.adapters.judge_files import read_prompt
 from compliance_pipelines.adapters.judge_pool import Ended, Task
-from compliance_pipelines.core.judge_prompt import framed, tame, token_of
+from compliance_pipelines.core.judge_prompt import FRAMING, framed, tame, token_of
 from compliance_pipelines.core.judge_reply import EMPTY, NOT_JSON
 from compliance_pipelines.core.judge_samples import Identity, JudgementCache, Reading, Sample
 from compliance_pipelines.core.ragas_samples import NEEDS_CONTEXT, RagasMetric, ragas_key, reading
@@ -75,7 +75,7 @@ class RagasEvaluator:
         self._session, self._embedder, self._cache = session, embedder, cache
         self._prompts = {name: read_prompt(name) for name in PROMPTS}
         prompts = hashlib.sha256("\n".join(self._prompts.values()).encode()).hexdigest()
-        parameters = {**PARAMETERS, "ragas": VERSION, "embedding": embedder.identity}
+        parameters = {**PARAMETERS, "framing": FRAMING, "ragas": VERSION, "embedding": embedder.identity}
         identity = Identity(session.settings.model, digest, prompts, parameters)
         self.evaluator = identity.fingerprint.replace("judge/", "ragas/", 1)
         self._metric_of = _metrics(self._prompts, embedder)

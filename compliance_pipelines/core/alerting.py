@@ -89,7 +89,10 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """One alert from firing to resolution, and how far it was delivered. `details`: annotations by active subject."""
+    """One alert from firing to resolution, and how far it was delivered. `details`: annotations by active subject.
+
+    retold: whether the receiver was shown it as firing after it had ended, which a break in contact asks for.
+    """
 
     id: str
     rule: str
@@ -103,6 +106,7 @@ class Episode:
     announced_at: datetime | None = None
     last_sent_at: datetime | None = None
     closed_at: datetime | None = None
+    retold: bool = False
 
     @property
     def labels(self) -> tuple[str, str]:

@@ -59,8 +59,12 @@ def due(episodes: Iterable[Episode], now: datetime, timing: Timing) -> list[Post
 def _post(episode: Episode, now: datetime, timing: Timing) -> Post | None:
     if episode.announced_at is None or episode.last_sent_at is None:
         return Post(episode, firing=True)
-    if episode.ended_at is not None and _past(episode.announced_at, timing.hold, now):
-        return Post(episode, firing=False)
+    if episode.ended_at is not None:
+        if not episode.retold and _past(episode.last_sent_at, timing.hold, now):
+            # contact was broken: a restarted Alertmanager may have forgotten the alert, and would announce no end
+            return Post(episode, firing=True)
+        if _past(episode.announced_at, timing.hold, now):
+            return Post(episode, firing=False)
     return Post(episode, firing=True) if _past(episode.last_sent_at, timing.resend, now) else None
 
 
@@ -74,7 +78,10 @@ def accepted(post: Post, now: datetime) -> Episode:
     episode = post.episode
     if not post.firing:
         return replace(episode, closed_at=now, last_sent_at=now)
-    return replace(episode, announced_at=episode.announced_at or now, last_sent_at=now)
+    late = episode.ended_at is not None
+    shown_anew = episode.announced_at is None or (late and not episode.retold)
+    announced = now if shown_anew else episode.announced_at
+    return replace(episode, announced_at=announced, last_sent_at=now, retold=episode.retold or late)
 
 
 def payload(post: Post, now: datetime, timing: Timing) -> dict[str, Any]:

@@ -81,7 +81,8 @@ def night(
         if row.metric in NEUTRALITIES and row.n_sampled:
             rate = row.n_unscored / row.n_sampled
             limit = limit_of(policy.alerts.rule(AlertName.UNSCORED_RATE_HIGH), policy, row.department)
-            enough = row.n_sampled >= policy.thresholds.min_n
+            # withheld notes count as unscored: the alert on the judge says why, one for each department would repeat it
+            enough = row.n_sampled >= policy.thresholds.min_n and not withheld
             level = _level(enough, limit is not None and rate > limit)
             out.append(make.night(AlertName.UNSCORED_RATE_HIGH, row.department, level, rate, row.n_sampled))
     level = Level.BREACH if withheld else Level.CLEAR

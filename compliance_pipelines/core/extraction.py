@@ -37,6 +37,7 @@ METADATA_KEYS = (
     "user_api_key_team_alias", "user_api_key_team_id", "litellm_call_id", "model_group", "retrieval_score",
     "department",
 )  # fmt: skip
+PARAMETER_KEYS = ("system", "instructions")
 NARROWEST = timedelta(seconds=1)
 
 

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from compliance_pipelines.core.records import Aggregate
+import pandas as pd
+
+from compliance_pipelines.core.records import Aggregate, Status
 
 # metric of an aggregate -> name of its gauge
 BY_DEPARTMENT: Mapping[str, str] = {
@@ -22,6 +24,7 @@ BY_DEPARTMENT: Mapping[str, str] = {
     "figure_grounding": "figure_grounding",
     "human_oversight": "human_oversight_rate",
 }
+QUEUE_SHOWN = 5
 HELP: Mapping[str, str] = {
     "judge_neutrality": "Mean neutrality of the last completed night, LLM judge, 0 to 1",
     "lexical_neutrality": "Mean neutrality of the last completed night, lexical evaluator, indicative, 0 to 1",
@@ -31,6 +34,7 @@ HELP: Mapping[str, str] = {
     "human_oversight_rate": "Share of answers that a person rated or reviewed",
     "unscored_rate": "Share of sampled traces that could not be scored",
     "counterfactual_consistency": "Share of counterfactual pairs of an attribute that are fair",
+    "review_queue_score": "Neutrality of the newest traces that wait for a person's review",
     "compliance_last_success_timestamp": "Unix time of the last success of a job",
 }
 
@@ -56,6 +60,27 @@ def of_night(aggregates: Iterable[Aggregate]) -> list[Sample]:
             rate = row.n_unscored / row.n_sampled
             out.append(Sample("unscored_rate", (department, ("metric", row.metric)), rate))
     return [sample for sample in out if math.isfinite(sample.value)]
+
+
+def of_queue(judged: pd.DataFrame, below: float) -> list[Sample]:
+    """The newest traces of a night whose neutrality is below `below`: what a dashboard lists, by id and never by text.
+
+    judged: rows of evaluation/neutrality. Five series at most, replaced each night, so that labels stay bounded.
+    """
+    low = judged[(judged["status"] == Status.SCORED.value) & (judged["value"] < below)]
+    newest = low.sort_values(["observed_at", "trace_id"], ascending=False).head(QUEUE_SHOWN)
+    return [
+        Sample(
+            "review_queue_score",
+            (
+                ("department", str(row.department)),
+                ("observed", f"{row.observed_at:%Y-%m-%d %H:%M}"),
+                ("trace", str(row.trace_id)),
+            ),
+            float(str(row.value)),
+        )
+        for row in newest.itertuples()
+    ]
 
 
 def of_pairs(fair_by_attribute: Mapping[str, tuple[int, int]]) -> list[Sample]:

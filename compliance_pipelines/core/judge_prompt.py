@@ -15,6 +15,8 @@ from compliance_pipelines.core.judge_samples import Sample
 
 TOKEN = "{jeton}"  # noqa: S105  a placeholder of the prompt files
 TOKEN_CHARS = 12
+# part of a judge's identity: raise it when the request built here changes
+FRAMING = 1
 # a template's control tokens (<|im_end|>, [INST], <<SYS>>) are read by the tokenizer wherever they stand
 _TAME = str.maketrans({"<": "‹", ">": "›", "[": "⟦", "]": "⟧"})
 _KEPT_CONTROLS = frozenset("\n\t")

@@ -28,6 +28,7 @@ from compliance_pipelines.core.report_method import method_section
 from compliance_pipelines.core.report_neutrality import neutrality_section
 from compliance_pipelines.core.report_oversight import oversight_section
 from compliance_pipelines.core.report_probes import counterfactual_section, sycophancy_section
+from compliance_pipelines.core.report_summary import summary_table
 from compliance_pipelines.core.report_suppress import build_mask
 from compliance_pipelines.core.report_tree import Figure, Report, Section
 from compliance_pipelines.core.report_verdict import month_verdict, verdict_section
@@ -82,6 +83,7 @@ def build_report(inputs: ReportInputs) -> Report:
         lexical=LEXICAL in context.neutrality_metrics,
         figures=tuple(figure for _, figures in built for figure in figures),
         labels=_labels(context),
+        summary=summary_table(context),
     )
 
 

@@ -56,6 +56,8 @@ def evolution_blocks(context: Context, section: int, metric: str) -> tuple[tuple
         for row in context.rows(metric)
         if row.mean is not None or row.department in before
     ]
+    if not pairs:
+        return (heading, Text("Cette mesure n’a aucune valeur ce mois-ci : rien à comparer.")), ()
     breaks = facts.breaks_of(metric)
     blocks: list[Block] = [heading]
     if breaks:

@@ -44,7 +44,7 @@ def _neutrality(context: Context) -> tuple[Tile, tuple[Figure, ...]]:
     scored = sum(row.n_scored for row in rows)
     judged = [row for row in rows if row.mean is not None and row.threshold is not None]
     reached = sum(1 for row in judged if row.mean is not None and row.mean >= (row.threshold or 0.0))
-    suffix = " (indicatif, sans LLM)" if metric == LEXICAL else ""
+    suffix = " (indicatif, sans LLM)" if metric in context.neutrality_metrics and metric == LEXICAL else ""
     tile = Tile(
         f"{reached} / {len(judged)}" if judged else fmt.ABSENT,
         f"directions au seuil de neutralité{suffix}",

@@ -257,6 +257,7 @@ class Report:
     """The whole report. `sections` holds the ten sections in order, the verdict and scope first.
 
     `figures` and `labels` (department id and the name it is printed under) are what the attachments hold.
+    `summary` is the table of departments of the one-page summary; the whole report does not print it.
     `created` is the scheduled time (aware): the only time the file carries. `digests` are the values of the
     running header and of the metadata: policy, inputs, code.
     """
@@ -279,3 +280,4 @@ class Report:
     lexical: bool
     figures: tuple[Figure, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
+    summary: Table | None = None

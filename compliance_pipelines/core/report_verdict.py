@@ -82,7 +82,9 @@ def verdict_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
     """Section 1: verdict, key figures, verdicts by measure, scope."""
     verdict, reason = month_verdict(context)
     tiles, measures, figures = key_figures(context)
-    blocks: list[Block] = [VerdictBox(verdict, reason), tiles, measures, _scope(context)]
+    blocks: list[Block] = [VerdictBox(verdict, reason), tiles]
+    blocks += [measures] if measures.rows else []
+    blocks.append(_scope(context))
     if not context.inputs.signed:
         blocks.append(
             Callout(

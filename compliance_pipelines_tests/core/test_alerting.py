@@ -1,4 +1,4 @@
-"""The alert state machine: none lost, none doubled, `for:` respected, whatever is repeated, late, missed or set back."""
+"""The alert state machine: none lost, none doubled, `for:` respected, whatever is repeated, late or set back."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_one_subject_taking_over_from_another_at_the_same_time_is_no_new_alert()
     book = Book()
     book.apply([seen(0, B, 0, day)], at(0))
     book.apply([seen(1, C, 0, day), seen(1, B, 0, daytime)], at(1))
-    assert list(book.open.values())[0].subjects == ("journée",)
+    assert next(iter(book.open.values())).subjects == ("journée",)
     assert len(book.changed) == 1
 
 

@@ -1,4 +1,4 @@
-"""The manifests: both overlays render, every object fits its schema, pods are locked down, rights are what is called."""
+"""The manifests: overlays render, objects fit their schemas, pods are locked down, rights are what is called."""
 
 from __future__ import annotations
 

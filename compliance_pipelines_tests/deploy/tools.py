@@ -95,7 +95,7 @@ def problems_of_pod(spec: Document) -> list[str]:
         if container.get("image", "").endswith(":latest") or ":" not in container.get("image", ""):
             wrong.append(f"{name}: image without a fixed tag")
         for item in container.get("env", []):
-            secret = any(word in item["name"] for word in ("PASSWORD", "SECRET", "_KEY"))
+            secret = any(word in item["name"] for word in ("PASSWORD", "SECRET", "ACCESS_KEY", "API_KEY", "HMAC_KEY"))
             if secret and "secretKeyRef" not in (item.get("valueFrom") or {}):
                 wrong.append(f"{name}: {item['name']} is not a reference")
     wrong += [f"volume {volume['name']}: host path" for volume in spec.get("volumes", []) if "hostPath" in volume]

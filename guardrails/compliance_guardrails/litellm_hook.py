@@ -287,8 +287,9 @@ class RetrievalGroundingHook(CustomLogger):
 def _remember(data: Mapping[str, Any], call: Call) -> None:
     """Keep the call on the gateway's own record of the request, which lives exactly as long as the request."""
     record = data.get("litellm_logging_obj")
-    if record is not None:
-        setattr(record, _ATTRIBUTE, call)
+    if record is None:
+        raise LookupError("the gateway keeps no record of this request, so its answer could not be judged")
+    setattr(record, _ATTRIBUTE, call)
 
 
 def _call_of(data: Mapping[str, Any]) -> Call | None:

@@ -58,8 +58,15 @@ def nights(
         seen += alerting_rules.night(day, figures, withheld, policy_of(day), alerting.links, now)
     alerting.outbox.observe(seen, now)
     if days and days[-1].isoformat() == max(instance.get_materialized_partitions(keys.DEPARTMENT_DAILY)):
-        _push(alerting, GAUGES_JOB, gauges.of_night(_figures(store, days[-1].isoformat())[0]))
+        _publish(store, alerting, policy_of(days[-1]), days[-1].isoformat())
     return str(found[-1].storage_id) if found else cursor
+
+
+def _publish(store: TableStore, alerting: AlertingResource, policy: Policy, day: str) -> None:
+    samples = gauges.of_night(_figures(store, day)[0])
+    if store.has(keys.NEUTRALITY.path, day):
+        samples += gauges.of_queue(store.read(keys.NEUTRALITY.path, day), policy.thresholds.queue_below)
+    _push(alerting, GAUGES_JOB, samples)
 
 
 def _figures(store: TableStore, day: str) -> tuple[list[Aggregate], int]:

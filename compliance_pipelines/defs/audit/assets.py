@@ -13,6 +13,7 @@ from compliance_pipelines.core.evidence import pdf_name
 from compliance_pipelines.core.periods import Month
 from compliance_pipelines.core.retention import retain_until
 from compliance_pipelines.defs import keys
+from compliance_pipelines.defs.operations import freshness
 from compliance_pipelines.defs.partitions import month_key, monthly
 from compliance_pipelines.io_manager import table_metadata
 from compliance_pipelines.reporting import build_month, bundle_folder
@@ -73,6 +74,7 @@ def bias_report(
     key=keys.ARCHIVE_RECEIPT,
     deps=[keys.BIAS_REPORT],
     partitions_def=monthly,
+    freshness_policy=freshness.MONTHLY,
     group_name="audit",
     owners=keys.OWNERS,
     kinds={"python", "s3"},

@@ -18,6 +18,7 @@ from compliance_pipelines.core.periods import Month, day_window, month_of
 from compliance_pipelines.core.records import Aggregate, Judgement, Score, Trace
 from compliance_pipelines.core.tables import frame, records
 from compliance_pipelines.defs import keys
+from compliance_pipelines.defs.operations import freshness
 from compliance_pipelines.defs.partitions import daily, month_key, monthly
 from compliance_pipelines.io_manager import Days, Partitions, made_from, once, table_metadata
 from compliance_pipelines.resources import PolicyResource
@@ -43,6 +44,7 @@ class MonthConfig(dg.Config):
     ins=INS,
     partitions_def=daily,
     backfill_policy=dg.BackfillPolicy.single_run(),
+    freshness_policy=freshness.NIGHTLY,
     group_name="department",
     owners=keys.OWNERS,
     kinds={"python", "parquet"},

@@ -7,6 +7,7 @@ unreliable judge must not stop the report that says so.
 
 from collections.abc import Callable, Sequence
 from datetime import date
+from pathlib import Path
 
 import dagster as dg
 import pandas as pd
@@ -16,6 +17,7 @@ from compliance_pipelines.adapters.cache import SqliteCache
 from compliance_pipelines.adapters.judge_files import judge_files
 from compliance_pipelines.adapters.judge_night import judge_night_of, known_digest, open_judge
 from compliance_pipelines.adapters.judge_probes import probe_day, read_triples
+from compliance_pipelines.adapters.judge_report import keep_identity
 from compliance_pipelines.adapters.ragas_night import ragas_night_of
 from compliance_pipelines.core.judge_night import ANCHORS_FAILED
 from compliance_pipelines.core.periods import month_of
@@ -39,6 +41,8 @@ Say = Callable[[str], None]
     ins={"traces": dg.AssetIn(keys.TRACES)},
     partitions_def=daily,
     backfill_policy=dg.BackfillPolicy.single_run(),
+    # one run at a time asks the judge (the limit is the instance's), and one process writes its cache
+    pool="judge",
     group_name="evaluation",
     owners=keys.OWNERS,
     kinds={"python", "parquet"},
@@ -136,6 +140,7 @@ def judged_nights(traces: Days, policy: PolicyResource, resource: JudgeResource,
     session, files = resource.session(), judge_files()
     with SqliteCache(resource.cache_path) as cache:
         judge = open_judge(session, files, cache)
+        keep_identity(Path(resource.home), judge.identity)
         say(f"juge {judge.evaluator}")
         for day in traces.present():
             in_force = policy.of(month_of(date.fromisoformat(day)))

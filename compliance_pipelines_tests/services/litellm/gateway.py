@@ -85,7 +85,7 @@ def gateway(
     config["general_settings"] = {"custom_auth": "keys.check"}
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "config.yaml").write_text(yaml.safe_dump(config, allow_unicode=True), encoding="utf-8")
-    for name in ("keys.py", "faults.py", "noop.py"):
+    for name in ("keys.py", "faults.py", "switch.py"):
         shutil.copy(HERE / name, directory / name)
     (port,) = free_ports(1)
     extra |= {"LITELLM_MASTER_KEY": "sk-test-master-of-this-loopback-gateway-only"}

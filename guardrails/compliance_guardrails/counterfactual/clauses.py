@@ -15,7 +15,7 @@ from compliance_guardrails.detect.text import fold, view
 
 from .rules import GateRules
 
-MAX_CHARS: Final = 40_000
+MAX_CHARS: Final = 20_000
 """Characters of one answer that are read; a longer one is not an answer anybody was sent."""
 
 _SENTENCE: Final = re.compile(r"(?:(?<!\bart)(?<!\bcf)(?<!\bm)(?<!\bp)(?<!\bmme)(?<!\bn)[.!?]+(?=[\s\"')*]|$))|\n+")
@@ -23,7 +23,7 @@ _WORD: Final = re.compile(r"[a-z0-9\xfe]+|[,;:()]")
 _BREAKS: Final = frozenset(",;:()")
 _VERB_REACH: Final = 9
 _NOUN_REACH: Final = 3
-"""Words after its end that a negation bears on: a verb's whole group, or the noun after « aucun », « sans », « pas de »."""
+"""Words after its end that a negation bears on: a verb's whole group, or the noun after « aucun », « sans »."""
 GAP: Final = "_"
 MAX_GAP: Final = 5
 """Words that may stand in the place of a _ inside a listed phrase."""

@@ -52,6 +52,9 @@ class GatewayAssistant:
                 stop.set()
                 pool.shutdown(cancel_futures=True)
                 raise
+            finally:
+                pool.shutdown()
+                self.endpoint.close()
         return [reply or Reply(None, Failure.SERVER) for reply in replies]
 
     def _one(self, ask: Ask, stop: threading.Event) -> Reply:

@@ -71,20 +71,25 @@ class EndpointEncoder:
         import numpy as np
 
         rows: list[list[float]] = []
-        for start in range(0, len(texts), BATCH):
-            batch = [self.prefix + text for text in texts[start : start + BATCH]]
-            try:
-                data, _ = self.endpoint.post("embeddings", {"model": self.name, "input": batch})
-                found = sorted(data["data"], key=lambda item: item["index"])
-                vectors = [[float(x) for x in item["embedding"]] for item in found]
-            except CallFailedError as error:
-                raise GateUnavailableError(f"{self.endpoint.label} : embeddings, {error.failure.value}") from None
-            except (KeyError, TypeError, ValueError):
-                raise GateUnavailableError(f"{self.endpoint.label} : embeddings, {Failure.UNREADABLE.value}") from None
-            if len(vectors) != len(batch):
-                raise GateUnavailableError(f"{self.endpoint.label} : embeddings, nombre de vecteurs inattendu")
-            rows.extend(vectors)
+        try:
+            for start in range(0, len(texts), BATCH):
+                rows.extend(self._batch([self.prefix + text for text in texts[start : start + BATCH]]))
+        finally:
+            self.endpoint.close()
         return _unit(np.asarray(rows))
+
+    def _batch(self, batch: list[str]) -> list[list[float]]:
+        try:
+            data, _ = self.endpoint.post("embeddings", {"model": self.name, "input": batch})
+            found = sorted(data["data"], key=lambda item: item["index"])
+            vectors = [[float(x) for x in item["embedding"]] for item in found]
+        except CallFailedError as error:
+            raise GateUnavailableError(f"{self.endpoint.label} : embeddings, {error.failure.value}") from None
+        except (KeyError, TypeError, ValueError):
+            raise GateUnavailableError(f"{self.endpoint.label} : embeddings, {Failure.UNREADABLE.value}") from None
+        if len(vectors) != len(batch):
+            raise GateUnavailableError(f"{self.endpoint.label} : embeddings, nombre de vecteurs inattendu")
+        return vectors
 
 
 @dataclass(frozen=True)

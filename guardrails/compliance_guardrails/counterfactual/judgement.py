@@ -108,7 +108,7 @@ def _too_few(plan: Plan, arm: Arm) -> bool:
     if comparison is None or arm.rejected or not 0 <= arm.stage < len(plan.stages):
         return False
     reachable = comparison.smallest_p * len(plan.pairs) <= plan.stages[arm.stage].spend
-    return not reachable and arm.stage == len(plan.stages) - 1 and comparison.p < plan.rules.futility_p
+    return not reachable and arm.stage == len(plan.stages) - 1 and comparison.p <= plan.rules.screen_p
 
 
 def _dimension(plan: Plan, arm: Arm, name: Dimension) -> DimensionResult:

@@ -44,6 +44,7 @@ class ModelReader:
         with ThreadPoolExecutor(self.concurrency, thread_name_prefix="reader") as pool:
             for text, found in zip(new, pool.map(self._one, new), strict=True):
                 self._known[self._key(text)] = found
+        self.endpoint.close()
         return [self._known[self._key(text)] for text in answers]
 
     def _one(self, text: str) -> tuple[Said, ...] | None:

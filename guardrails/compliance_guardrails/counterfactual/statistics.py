@@ -175,7 +175,7 @@ def excess_interval(distance: np.ndarray, n_base: int, seed: int) -> tuple[float
     n_swap = n - n_base
     base = _multiplicities(rng, n_base)
     swap = _multiplicities(rng, n_swap)
-    cross = np.einsum("bi,ij,bj->b", base, distance[:n_base, n_base:], swap, optimize=True) / (n_base * n_swap)
+    cross = ((base @ distance[:n_base, n_base:]) * swap).sum(axis=1) / (n_base * n_swap)
     inner = (_within(distance[:n_base, :n_base], base) + _within(distance[n_base:, n_base:], swap)) / 2
     low, high = np.quantile(cross - inner, [0.025, 0.975])
     return between - within, float(low), float(high)
@@ -185,7 +185,7 @@ def _within(distance: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Mean distance between different answers of each resample: an answer drawn twice is not compared with itself."""
     import numpy as np
 
-    sums = np.einsum("bi,ij,bj->b", weights, distance, weights, optimize=True)
+    sums = ((weights @ distance) * weights).sum(axis=1)
     pairs = weights.sum(axis=1) ** 2 - (weights**2).sum(axis=1)
     return sums / np.maximum(pairs, 1)
 

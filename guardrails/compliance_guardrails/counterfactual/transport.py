@@ -48,6 +48,7 @@ class Endpoint:
     timeout: float = 120.0
     sleep: Callable[[float], None] = time.sleep
     _local: threading.local = field(default_factory=threading.local, repr=False, compare=False)
+    _opened: list[http.client.HTTPConnection] = field(default_factory=list, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         parts = urllib.parse.urlsplit(self.base_url)
@@ -91,6 +92,12 @@ class Endpoint:
                 self.sleep(min(wait, MAX_WAIT))
         raise CallFailedError(failure)
 
+    def close(self) -> None:
+        """Close what the threads of a batch left open; the endpoint can be used again."""
+        while self._opened:
+            self._opened.pop().close()
+        self._drop()
+
     def _broken(self, error: Exception, *, last: bool) -> Failure:
         self._drop()
         unreachable = isinstance(error, ConnectionRefusedError) or type(error).__name__ in {
@@ -124,6 +131,7 @@ class Endpoint:
             parts = urllib.parse.urlsplit(self.base_url)
             kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
             found = self._local.connection = kind(parts.hostname or "", parts.port, timeout=self.timeout)
+            self._opened.append(found)
         return found
 
     def _drop(self) -> None:

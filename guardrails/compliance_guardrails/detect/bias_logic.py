@@ -100,13 +100,16 @@ def _said(reading: Reading, about: Targets, said: list[Said], mood: Mood) -> Ite
 
 def _candidates(reading: Reading, about: Targets, predicate: Hit[Predicate], family: str) -> Iterator[Hit[Mention]]:
     """The mentions that a predicate of this family may be said of, where it stands."""
+    telling = {(hit.start, hit.end) for hit in reading.telling}
     if family == "stereotype":
         plain = predicate.value.polarity == "negative"
+        rule = predicate.value.polarity == "able"  # "les mineurs ne peuvent pas souscrire" is a rule of the contract
         for target in about.groups + about.owned if plain else about.groups:
+            if rule and (target.start, target.end) not in telling:
+                continue
             if (plain or target.start <= predicate.start) and _ascribed(reading, target, predicate):
                 yield target
         return
-    telling = {(hit.start, hit.end) for hit in reading.telling}
     clause = reading.has("contract_terms")
     for target in about.groups + about.owned + (about.loose if family == "exclusion" else []):
         if (target.start, target.end) not in telling or (clause and only_a_state(reading, target)):
@@ -128,7 +131,10 @@ def _ascribed(reading: Reading, target: Hit[Mention], predicate: Hit[Predicate])
 def _decided(reading: Reading, target: Hit[Mention], predicate: Hit[Predicate]) -> bool:
     """A decision about the group, before or after it, in the same sentence, that the group does not itself take."""
     first, last = min(target.end, predicate.end), max(target.start, predicate.start)
-    return first <= last <= first + REACH and not _is_agent(reading, target, predicate)
+    if not first <= last <= first + REACH or _is_agent(reading, target, predicate):
+        return False
+    caused = reading.words[max(0, target.start - 3) : target.start]
+    return target.value.kind != "people" or {"par", "by"}.isdisjoint(caused)
 
 
 def _is_agent(reading: Reading, target: Hit[Mention], predicate: Hit[Predicate]) -> bool:

@@ -16,7 +16,7 @@ from .rules_models import CHARTER
 
 
 class _Rule(NamedTuple):
-    """A rule with its examples; `promised` tells whether a text has what the rule is for, `anything` whether it has any."""
+    """A rule with its examples; `promised`: a text has what the rule is for; `anything`: it has any finding."""
 
     file: str
     name: str
@@ -59,8 +59,14 @@ def _rules(book: Book) -> Iterator[_Rule]:
             lambda text: bool(found(text)),
         )
     for family in book.predicates.families:
-        anything: Callable[[str], bool] = lambda text: bool(found(text))  # noqa: E731 - one line twice used
-        yield _Rule(PREDICATES_FILE, family.id, family.must_match, family.must_not_match, anything, anything)
+        yield _Rule(
+            PREDICATES_FILE,
+            family.id,
+            family.must_match,
+            family.must_not_match,
+            lambda text: bool(found(text)),
+            lambda text: bool(found(text)),
+        )
 
 
 def _problems(rule: _Rule) -> Iterator[Problem]:

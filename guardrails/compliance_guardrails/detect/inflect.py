@@ -41,15 +41,20 @@ _ENDINGS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("e", ("e", "es", "ee", "ees")),
     ("u", ("u", "us", "ue", "ues")),
 )
-_ER = tuple(
-    ["er", "e", "es", "ent", "ons", "ez", "ee", "ees", "ant", "ante", "antes", "ants", "ait", "ais", "aient", "ions", "iez", "era", "erai", "eras", "erons", "erez", "eront", "erait", "erais", "eraient", "erions", "eriez", "a", "ai", "as", "erent", "at", "assent"]
-)
-_IR = tuple(
-    ["ir", "is", "it", "issons", "issez", "issent", "issait", "issais", "issaient", "issant", "ira", "irai", "iras", "irons", "irez", "iront", "irait", "irais", "iraient", "i", "ie", "ies", "irent", "isse"]
-)
-_RE = tuple(
-    "re s ons ez ent ait ais aient ions iez ant ra rai ras rons rez ront rait rais raient e u us ue ues it irent".split()  # noqa: SIM905
-)
+_ENDINGS_OF_VERBS = {
+    "er": (
+        "er e es ent ons ez ee ees ant ante antes ants ait ais aient ions iez era erai eras erons erez eront erait "
+        "erais eraient erions eriez a ai as erent at assent"
+    ),
+    "ir": (
+        "ir is it issons issez issent issait issais issaient issant ira irai iras irons irez iront irait irais iraient "
+        "i ie ies irent isse"
+    ),
+    "re": (
+        "re s ons ez ent ait ais aient ions iez ant ra rai ras rons rez ront rait rais raient e u us ue ues it irent"
+    ),
+}
+_ER, _IR, _RE = (tuple(endings.split()) for endings in _ENDINGS_OF_VERBS.values())
 _PIECE = re.compile(r"\(([^()]*)\)([*+~]?)|([^\s()]+)")
 _WORD = re.compile(r"[a-z0-9]+")
 

@@ -156,5 +156,5 @@ def _pieces(compact: str, first: int, last: int) -> Iterator[tuple[int, int]]:
         cut = first + MAX_PIECE if cut < 0 else cut
         yield first, cut
         first = cut
-    if last - first > 3:
+    if last - first > 1:
         yield first, last

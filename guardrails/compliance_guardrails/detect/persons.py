@@ -38,6 +38,8 @@ def names_group(reading: Reading, hit: Hit[Mention]) -> bool:
     """True when the mention stands for a group of people ("les étrangers", "un handicapé"), not for a detail."""
     start, end, mention = hit.start, hit.end, hit.value
     grammar, last = reading.grammar, reading.word(start - 1)
+    if end in reading.things or end in reading.abstract:
+        return False
     if mention.kind == "people":
         if mention.characteristic is Characteristic.SEX:
             return _any_of_sex(reading, last, reading.word(end))
@@ -45,11 +47,11 @@ def names_group(reading: Reading, hit: Hit[Mention]) -> bool:
     if mention.kind not in {"qualities", "loose_qualities"} or reading.thing_near(start, end):
         return False
     plural = reading.words[end - 1].endswith("s")
-    if end in reading.persons or (plural and reading.person_before(start)):
+    if plural and (
+        not last or last in PUNCTUATION or last in grammar.after_bare_plural or reading.person_before(start)
+    ):
         return True
-    if plural and (not last or last in PUNCTUATION or last in grammar.after_bare_plural):
-        return True
-    return last in grammar.plurals or last in grammar.before_group
+    return end in reading.persons or last in grammar.plurals or last in grammar.before_group
 
 
 def loose_quality(reading: Reading, start: int, end: int, first: int) -> bool:

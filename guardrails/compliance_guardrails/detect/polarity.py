@@ -20,7 +20,7 @@ def unfavourable(reading: Reading, hit: Hit[Predicate]) -> str | None:
     if polarity == "essential":
         return None
     grammar, words = reading.grammar, reading.words
-    back = reading.before(hit.start, BACK)
+    back = _before(reading, hit.start)
     negated = reading.negated(hit.start) or _negated_after(reading, hit.end)
     if polarity == "able":
         rare = not grammar.seldom.isdisjoint(back) or not grammar.seldom.isdisjoint(words[hit.end : hit.end + 2])
@@ -32,6 +32,12 @@ def unfavourable(reading: Reading, hit: Hit[Predicate]) -> str | None:
         return None  # "a été brûlé": suffered, not done
     negative_itself = not grammar.negations.isdisjoint(words[hit.start : hit.end])
     return None if less or (negated and not negative_itself) else family
+
+
+def _before(reading: Reading, start: int) -> list[str]:
+    """The last tokens before a predicate, without those of a mention ("qui parlent mal français")."""
+    first = start - len(reading.before(start, BACK))
+    return [reading.words[at] for at in range(first, start) if at not in reading.inside]
 
 
 def _lessened(back: list[str], less: frozenset[str]) -> bool:

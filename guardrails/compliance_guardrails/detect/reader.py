@@ -62,7 +62,7 @@ def read(sentence: Sentence, book: Book, *, possessed_only: bool = False) -> Rea
     dated = [at for at, word in enumerate(words) if word in book.grammar.units_of_age]
     if not dated and (not mentions or (possessed_only and all(_faint(hit, words, book) for hit in mentions))):
         return None
-    reading = Reading(sentence, book.grammar)
+    reading = Reading(sentence, book.grammar, words)
     exceptions = _sort_out(reading, book)
     reading.quoted = _quoted(words)
     reading.mentions = [hit for hit in mentions if hit.value.kind == "slurs" or not _excepted(hit, exceptions)]

@@ -48,11 +48,12 @@ class Reading:
     """A sentence with its marks by name, its mentions of groups and its predicates.
 
     `telling` are the mentions that are no ordinary party of a contract; `inside` the tokens of mentions; `quoted` those
-    between quotation marks.
+    between quotation marks; `words` the tokens themselves.
     """
 
     sentence: Sentence
     grammar: Grammar
+    words: list[str]
     marks: dict[str, list[Hit]] = field(default_factory=dict)
     mentions: list[Hit[Mention]] = field(default_factory=list)
     telling: list[Hit[Mention]] = field(default_factory=list)
@@ -62,11 +63,6 @@ class Reading:
     abstract: set[int] = field(default_factory=set)
     inside: set[int] = field(default_factory=set)
     quoted: set[int] = field(default_factory=set)
-
-    @property
-    def words(self) -> list[str]:
-        """The tokens."""
-        return self.sentence.words
 
     def word(self, index: int) -> str:
         """Token `index`, or an empty string outside the sentence."""

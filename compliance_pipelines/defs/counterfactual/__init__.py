@@ -1,0 +1,1 @@
+"""The weekly counterfactual run: one row per pair and dimension."""

@@ -1,0 +1,103 @@
+"""Sensors that start runs: nights that were missed, reports that waited for their last night, failures that may pass.
+
+They are off until an installation starts them, as the schedules are. Each asks once: a run key is never used again, so
+a run that fails for good is not started over and over, and a person's own re-run carries no key and is never blocked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import dagster as dg
+
+from compliance_pipelines.core.lateness import MAX_ATTEMPTS, Failure, kind_of, late_nights, late_reports
+from compliance_pipelines.defs import keys
+from compliance_pipelines.defs.schedules import monthly_report_job, nightly_job
+from compliance_pipelines.resources import utc_now
+
+ATTEMPT = "compliance/attempt"
+AT_ONCE = 2
+_BUSY = [
+    dg.DagsterRunStatus.QUEUED,
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+]
+# tags that Dagster sets itself and a new run must not inherit
+_KEPT_TAGS = ("job", "dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
+
+
+@dg.sensor(job=nightly_job, minimum_interval_seconds=900, description="Relance une fois les nuits manquées.")
+def catch_up_nights(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+    """Ask for at most AT_ONCE missing nights, when no nightly run is under way."""
+    if context.instance.get_runs_count(dg.RunsFilter(job_name="nightly", statuses=_BUSY)):
+        return dg.SkipReason("une nuit est en cours")
+    done = context.instance.get_materialized_partitions(keys.DEPARTMENT_DAILY)
+    late = late_nights(done, utc_now())
+    if not late:
+        return dg.SkipReason("aucune nuit ne manque")
+    wanted = [dg.RunRequest(run_key=f"catch-up-{day}", partition_key=day.isoformat()) for day in late]
+    return dg.SensorResult(run_requests=_unasked(context, wanted)[:AT_ONCE])
+
+
+@dg.sensor(
+    job=monthly_report_job,
+    minimum_interval_seconds=900,
+    description="Construit le rapport qui attendait sa dernière nuit.",
+)
+def late_report(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+    """Ask for the report of the month that has ended, once its last night is there."""
+    if context.instance.get_runs_count(dg.RunsFilter(job_name="monthly_report", statuses=_BUSY)):
+        return dg.SkipReason("un rapport est en cours")
+    nights = context.instance.get_materialized_partitions(keys.DEPARTMENT_DAILY)
+    reports = context.instance.get_materialized_partitions(keys.ARCHIVE_RECEIPT)
+    late = late_reports(nights, reports, utc_now())
+    if not late:
+        return dg.SkipReason("aucun rapport n'attend")
+    return dg.SensorResult(
+        run_requests=[dg.RunRequest(run_key=f"late-{m}", partition_key=m.first_day.isoformat()) for m in late]
+    )
+
+
+@dg.run_failure_sensor(
+    monitored_jobs=[nightly_job, monthly_report_job],
+    request_jobs=[nightly_job, monthly_report_job],
+    minimum_interval_seconds=60,
+    description="Relance une exécution en échec pour une cause passagère (système injoignable), deux fois au plus.",
+)
+def retry_passing_failures(context: dg.RunFailureSensorContext) -> dg.RunRequest | dg.SkipReason:
+    """Start the failed run again when its root causes may pass. What it has already written is reused."""
+    run = context.dagster_run
+    causes = list(root_causes(context.get_step_failure_events()))
+    attempt = int(run.tags.get(ATTEMPT, "0"))
+    if kind_of(causes) is Failure.LASTING:
+        return dg.SkipReason(f"{run.job_name} : à corriger ({', '.join(sorted(set(causes))) or 'cause inconnue'})")
+    if attempt >= MAX_ATTEMPTS:
+        return dg.SkipReason(f"{run.job_name} : {attempt} relances déjà faites, la cause dure")
+    tags = {name: run.tags[name] for name in _KEPT_TAGS if name in run.tags}
+    return dg.RunRequest(
+        run_key=f"retry-{run.run_id}",
+        job_name=run.job_name,
+        partition_key=run.tags.get("dagster/partition"),
+        run_config=dict(run.run_config),
+        tags={**tags, ATTEMPT: str(attempt + 1)},
+    )
+
+
+def root_causes(events: object) -> Iterator[str]:
+    """Class name of what each failed step was caused by; a step that only waited on another has none."""
+    for event in events if isinstance(events, (list, tuple)) else ():
+        error = event.step_failure_data.error
+        while error is not None and error.cause is not None:
+            error = error.cause
+        if error is not None and error.cls_name:
+            yield error.cls_name
+
+
+def _unasked(context: dg.SensorEvaluationContext, wanted: list[dg.RunRequest]) -> list[dg.RunRequest]:
+    """Requests that this sensor has not made before: a used key would only take the place of another night's."""
+    return [
+        request
+        for request in wanted
+        if not context.instance.get_runs_count(dg.RunsFilter(tags={"dagster/run_key": request.run_key or ""}))
+    ]

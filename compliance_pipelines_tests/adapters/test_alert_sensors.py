@@ -1,0 +1,238 @@
+"""The sensors on an ephemeral instance, without Alertmanager: cursors, restarts, files, commands, resources."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from compliance_guardrails.policy import Policy, load_policy
+from typer.testing import CliRunner
+
+from compliance_pipelines.adapters.pushgateway import TextFiles
+from compliance_pipelines.adapters.table_store import TableStore
+from compliance_pipelines.cli_alerts import alerts_app
+from compliance_pipelines.core import gauges
+from compliance_pipelines.core.evidence_chain import ChainEntry
+from compliance_pipelines.core.periods import day_window
+from compliance_pipelines.core.ports import Archive, ArchiveUnavailableError, RetentionState
+from compliance_pipelines.core.records import Aggregate, Verdict
+from compliance_pipelines.core.tables import frame
+from compliance_pipelines.definitions import build_defs
+from compliance_pipelines.defs import keys
+from compliance_pipelines.defs.alerting import watching
+from compliance_pipelines.resources import SettingsError, alerting_from_env, from_env
+from compliance_pipelines.resources_alerting import AlertingResource
+
+POLICY = load_policy(at=date(2026, 6, 30))
+NOW = datetime(2026, 6, 10, 2, tzinfo=UTC)
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Generator[dg.DagsterInstance]:
+    (tmp_path / "dagster").mkdir()
+    with dg.instance_for_test(temp_dir=str(tmp_path / "dagster")) as found:
+        yield found
+
+
+@pytest.fixture
+def alerting(tmp_path: Path) -> AlertingResource:
+    return AlertingResource(home=str(tmp_path / "home"), ui_url="https://dagster.example")
+
+
+def policy_of(_: date) -> Policy:
+    return POLICY
+
+
+def write_night(instance: dg.DagsterInstance, store: TableStore, day: date, mean: float) -> None:
+    start, end = day_window(day)
+    row = Aggregate(
+        "direction-sinistres", start, end, "judge_neutrality", 60, 60, 60, 60, 0, mean, mean, mean, mean, 0.0, mean,
+        mean, 0.7, Verdict.CONFORME, True, POLICY.digest,
+    )  # fmt: skip
+    store.write(keys.DEPARTMENT_DAILY.path, day.isoformat(), frame([row], Aggregate))
+    event = dg.AssetMaterialization(asset_key=keys.DEPARTMENT_DAILY, partition=day.isoformat())
+    instance.report_runless_asset_event(event)
+
+
+def test_nights_are_read_once_and_again_without_effect(
+    instance: dg.DagsterInstance, alerting: AlertingResource
+) -> None:
+    store = TableStore(Path(alerting.home) / "data")
+    assert watching.nights(instance, store, alerting, policy_of, None, NOW) is None
+    write_night(instance, store, date(2026, 6, 8), 0.6)
+    write_night(instance, store, date(2026, 6, 9), 0.9)
+    cursor = watching.nights(instance, store, alerting, policy_of, None, NOW)
+    assert watching.nights(instance, store, alerting, policy_of, cursor, NOW) == cursor
+    watching.nights(instance, store, alerting, policy_of, None, NOW)
+    (episode,) = alerting.outbox.episodes()
+    assert (episode.started_at, episode.ended_at) == (day_window(date(2026, 6, 8))[1], day_window(date(2026, 6, 9))[1])
+    text = (Path(alerting.home) / "outbox" / "metrics" / "compliance-pipelines.prom").read_text(encoding="utf-8")
+    assert 'judge_neutrality{department="direction-sinistres",job="compliance-pipelines"} 0.9' in text
+
+
+def test_a_night_whose_table_is_gone_stops_nothing(instance: dg.DagsterInstance, alerting: AlertingResource) -> None:
+    store = TableStore(Path(alerting.home) / "data")
+    write_night(instance, store, date(2026, 6, 8), 0.6)
+    store.path(keys.DEPARTMENT_DAILY.path, "2026-06-08").unlink()
+    write_night(instance, store, date(2026, 6, 9), 0.5)
+    assert watching.nights(instance, store, alerting, policy_of, None, NOW)
+    assert len(alerting.outbox.episodes()) == 1
+
+
+def ended(instance: dg.DagsterInstance, number: int, *, failed: bool) -> None:
+    run = dg.DagsterRun(job_name="nightly", run_id=f"00000000-0000-0000-0000-{number:012d}")
+    instance.add_run(run)
+    if failed:
+        instance.report_run_failed(run)
+    else:
+        kind = dg.DagsterEventType.PIPELINE_SUCCESS
+        instance.report_dagster_event(dg.DagsterEvent(kind.value, "nightly"), run.run_id)
+
+
+def test_a_failed_job_fires_until_it_succeeds(instance: dg.DagsterInstance, alerting: AlertingResource) -> None:
+    from compliance_pipelines.resources import utc_now
+
+    cursor = watching.runs(instance, alerting, POLICY, None, utc_now())
+    for number in (1, 2):
+        ended(instance, number, failed=True)
+        cursor = watching.runs(instance, alerting, POLICY, cursor, utc_now())
+    (episode,) = alerting.outbox.episodes()
+    assert episode.ended_at is None
+    assert episode.details["nightly"]["description"].startswith("Exécution nightly en échec")
+    ended(instance, 3, failed=False)
+    cursor = watching.runs(instance, alerting, POLICY, cursor, utc_now())
+    for again in (cursor, None):
+        watching.runs(instance, alerting, POLICY, again, utc_now())
+    (episode,) = alerting.outbox.episodes()
+    assert episode.ended_at is not None
+    assert (Path(alerting.home) / "outbox" / "metrics" / "nightly.prom").exists()
+
+
+def test_missing_nights_fire_after_two_hours_and_end_when_filled(
+    instance: dg.DagsterInstance, alerting: AlertingResource
+) -> None:
+    store = TableStore(Path(alerting.home) / "data")
+    write_night(instance, store, date(2026, 6, 7), 0.9)
+    write_night(instance, store, date(2026, 6, 9), 0.9)
+    watching.calendar(instance, alerting, POLICY, datetime(2026, 6, 9, 1, 0, tzinfo=UTC))  # due 23:30 UTC on the 8th
+    assert alerting.outbox.episodes() == []
+    watching.calendar(instance, alerting, POLICY, datetime(2026, 6, 9, 1, 31, tzinfo=UTC))
+    (episode,) = alerting.outbox.episodes()
+    assert episode.subjects == ("2026-06-08",)
+    write_night(instance, store, date(2026, 6, 8), 0.9)
+    watching.calendar(instance, alerting, POLICY, datetime(2026, 6, 9, 3, tzinfo=UTC))
+    assert alerting.outbox.episodes()[0].ended_at is not None
+
+
+class Locked:
+    """An archive of one month, as far as the watch asks it."""
+
+    def __init__(self, entry: ChainEntry, state: RetentionState | None) -> None:
+        self.entry, self.state = entry, state
+
+    def list_revisions(self) -> tuple[ChainEntry, ...]:
+        if self.state is None:
+            raise ArchiveUnavailableError("archive éteinte")
+        return (self.entry,)
+
+    def retention(self, month: str, revision: int | None = None) -> RetentionState:
+        del month, revision
+        assert self.state is not None
+        return self.state
+
+
+UNTIL = datetime(2033, 7, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("state", "fires"),
+    [
+        (RetentionState("COMPLIANCE", True, UNTIL, False), False),
+        (RetentionState("COMPLIANCE", True, UNTIL - timedelta(days=1), False), True),
+        (RetentionState("COMPLIANCE", True, None, False), True),
+        (RetentionState("GOVERNANCE", False, UNTIL, False), True),
+        (
+            RetentionState("AUCUN (répertoire)", False, None, None),
+            False,
+        ),  # the embedded archive locks nothing, and says so
+    ],
+)
+def test_retention(
+    state: RetentionState, fires: bool, alerting: AlertingResource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del monkeypatch
+    entry = _entry()
+    archive: Archive = Locked(entry, state)  # type: ignore[assignment]
+    watching.retention(archive, alerting, POLICY, NOW)
+    assert bool(alerting.outbox.episodes()) is fires
+
+
+def test_an_archive_away_for_a_day_counts(alerting: AlertingResource) -> None:
+    archive: Archive = Locked(_entry(), None)  # type: ignore[assignment]
+    for hours in (0, 6, 12, 18):
+        watching.retention(archive, alerting, POLICY, NOW + timedelta(hours=hours))
+    assert alerting.outbox.episodes() == []
+    watching.retention(archive, alerting, POLICY, NOW + timedelta(hours=24))
+    assert "injoignable" in alerting.outbox.episodes()[0].details["archive"]["description"]
+
+
+def _entry() -> ChainEntry:
+    class Entry:
+        month, revision, retain_until_at = "2026-06", 1, UNTIL
+
+    return Entry()  # type: ignore[return-value]
+
+
+def test_every_sensor_runs_in_the_code_location(instance: dg.DagsterInstance) -> None:
+    repository = build_defs().get_repository_def()
+    names = {s.name for s in repository.sensor_defs if s.name.startswith("alert_")}
+    assert names >= {"alert_nights", "alert_runs", "alert_calendar", "alert_retention", "alert_delivery"}
+    for name in sorted(names):
+        sensor = repository.get_sensor_def(name)
+        assert sensor.default_status is dg.DefaultSensorStatus.RUNNING
+        context = dg.build_sensor_context(instance=instance, resources=from_env(), repository_def=repository)
+        assert sensor.evaluate_tick(context).skip_message
+
+
+def test_textfiles_are_replaced_whole(tmp_path: Path) -> None:
+    files = TextFiles(tmp_path)
+    for value in (1.0, 2.0):
+        files.push("nightly", [gauges.Sample("unscored_rate", (("department", "a"),), value)])
+    assert [p.name for p in tmp_path.iterdir()] == ["nightly.prom"]
+    assert (tmp_path / "nightly.prom").read_text(encoding="utf-8").endswith("2.0\n")
+
+
+@pytest.mark.parametrize("name", ["ALERTMANAGER_URL", "PUSHGATEWAY_URL", "DAGSTER_UI_URL"])
+def test_an_address_that_is_set_but_wrong_is_an_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "alertmanager:9093")
+    with pytest.raises(SettingsError, match=name):
+        alerting_from_env("home")
+
+
+def test_the_commands(alerting: AlertingResource, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMPLIANCE_HOME", alerting.home)
+    cli = CliRunner()
+    assert (cli.invoke(alerts_app, ["list"]).exit_code, Path(alerting.home).exists()) == (0, False)
+    watching.retention(Locked(_entry(), RetentionState("COMPLIANCE", False, UNTIL, None)), alerting, POLICY, NOW)  # type: ignore[arg-type]
+    found = cli.invoke(alerts_app, ["list"])
+    assert found.exit_code == 1
+    assert "RetentionNotVerified" in found.output
+    assert "1 alerte(s) en attente de remise" in found.output
+    assert "Regarde" in cli.invoke(alerts_app, ["explain", "NightMissing"]).output
+    assert cli.invoke(alerts_app, ["explain", "Inconnue"]).exception is not None
+    monkeypatch.setenv("ALERTMANAGER_URL", "http://127.0.0.1:9")
+    assert "ne répond pas" in str(cli.invoke(alerts_app, ["test"]).exception)
+
+
+def test_nothing_that_goes_out_names_a_person_or_a_trace(alerting: AlertingResource, tmp_path: Path) -> None:
+    watching.retention(Locked(_entry(), RetentionState("COMPLIANCE", False, UNTIL, None)), alerting, POLICY, NOW)  # type: ignore[arg-type]
+    from compliance_pipelines.core.alerting_delivery import Timing
+
+    alerting.deliver(NOW, Timing.of(POLICY))
+    (line,) = (Path(alerting.home) / "outbox" / "notifications.jsonl").read_text(encoding="utf-8").splitlines()
+    assert set(json.loads(line)["annotations"]) == {"summary", "description", "next_step", "dagster_url"}
+    del tmp_path

@@ -1,0 +1,317 @@
+"""The commands around the report, on two small months: list, summary, explain, verify, purge; words and exit codes."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import sqlite3
+import sys
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import pytest
+from pypdf import PdfReader
+
+from compliance_pipelines import cli, resources
+from compliance_pipelines.adapters.cache import SqliteCache
+from compliance_pipelines.adapters.table_store import TableStore
+from compliance_pipelines.core.judge_samples import Reading
+from compliance_pipelines.core.periods import Month
+from compliance_pipelines.core.records import Trace
+from compliance_pipelines.core.tables import records
+from compliance_pipelines_tests.small_month import environment, run_months, small_export
+
+MONTHS = ("2026-05", "2026-06")
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(scope="module")
+def export(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_export(tmp_path_factory.mktemp("export"), MONTHS, 260)
+
+
+@pytest.fixture(scope="module")
+def finished(export: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("home")
+    run_months(home, export, MONTHS)
+    return home
+
+
+@pytest.fixture
+def home(finished: Path, export: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the finished home, to be changed at will."""
+    copy = tmp_path / "copy"
+    for part in ("data", "archive"):
+        shutil.copytree(finished / part, copy / part)
+    environment(monkeypatch, copy, export)
+    return copy
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """`compliance …` in this process: exit code, output, errors."""
+
+    def command(*words: str, columns: str = "200") -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["compliance", *words])
+        monkeypatch.setenv("COLUMNS", columns)
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.out + captured.err
+        return int(ended.value.code or 0), captured.out, captured.err
+
+    return command
+
+
+def archived(home: Path, name: str, month: str = "2026-06") -> bytes:
+    return (home / "archive" / "revisions" / month / "r1" / name).read_bytes()
+
+
+def flat(text: str) -> str:
+    return " ".join(text.replace("\u202f", " ").replace("\u00a0", " ").split())
+
+
+@pytest.mark.usefixtures("home")
+def test_both_months_are_listed_in_archive_order(run: Run) -> None:
+    code, out, _ = run("report", "list")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()] == list(MONTHS)
+
+
+def test_june_stands_beside_may_and_the_comparison_holds(home: Path) -> None:
+    text = flat(
+        " ".join(p.extract_text() for p in PdfReader(io.BytesIO(archived(home, "bias-report-2026-06.pdf"))).pages)
+    )
+    assert "Évolution depuis mai 2026" in text
+    assert "Rupture de comparabilité" not in text
+    assert "écart non établi" in text
+    manifest = json.loads(archived(home, "manifest.json"))
+    data = {item["asset"]: item for item in manifest["data"]}
+    assert data["department/monthly"]["partitions"] == ["2026-05-01", "2026-06-01"]
+    assert data["audit/bias_report"]["rows"] == 1
+    may = flat(
+        " ".join(
+            p.extract_text() for p in PdfReader(io.BytesIO(archived(home, "bias-report-2026-05.pdf", "2026-05"))).pages
+        )
+    )
+    assert "Évolution depuis" not in may
+
+
+def test_the_summary_comes_from_the_archive(home: Path, run: Run, tmp_path: Path) -> None:
+    code, out, _ = run("report", "summary", "2026-06", "--to", str(tmp_path / "out"))
+    assert code == 0
+    assert (tmp_path / "out" / "bias-summary-2026-06.pdf").read_bytes() == archived(home, "bias-summary-2026-06.pdf")
+    code, out, _ = run("report", "summary", "2026-06", "--json")
+    assert json.loads(out) == json.loads(archived(home, "summary.json"))
+    assert run("report", "summary", "2026-04")[0] == 2
+    code, out, _ = run("report", "verify", str(tmp_path / "out" / "bias-summary-2026-06.pdf"))
+    assert code == 0
+    assert "identique à bias-summary-2026-06.pdf de 2026-06, révision 1" in out
+
+
+@pytest.mark.parametrize(
+    ("department", "words", "metric"),
+    [
+        ("direction-sinistres", "neutralité", "lexical_neutrality"),
+        ("Sinistres", "Neutralite", "lexical_neutrality"),
+        ("sinistres", "citations", "citation_compliance"),
+        ("direction-sinistres", "chiffres", "figure_grounding"),
+        ("direction-sinistres", "avis", "human_oversight"),
+    ],
+)
+def test_a_figure_is_retraced_to_its_traces(home: Path, run: Run, department: str, words: str, metric: str) -> None:
+    code, out, _ = run("report", "explain", "2026-06", department, words, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["metric"] == metric
+    figures = {
+        f["name"]: f["value"]
+        for f in json.loads(archived(home, "figures.json"))["figures"]
+        if (f["department"], f["metric"]) == ("direction-sinistres", metric)
+    }
+    assert found["figures"]["mean"] == figures["mean"]
+    assert found["statuses"]["notées"] == figures["n_scored"]
+    assert found["tables"] == {"as_archived": True, "retraced": True}
+    values = [item["value"] for item in found["worst"]]
+    assert values == sorted(values)
+    assert len(values) == min(10, figures["n_scored"])
+    code, out, _ = run("report", "explain", "2026-06", department, words)
+    text = flat(out)
+    assert code == 0
+    assert "effectif et moyenne retrouvés depuis les tables" in text
+    assert found["policy_digest"] in text
+
+
+def test_trace_ids_appear_as_keyed_pseudonyms_only(home: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = TableStore(home / "data")
+    days = [day.isoformat() for day in Month.parse("2026-06").days()]
+    ids = {row.trace_id for _, table in store.read_many(("langfuse", "traces"), days) for row in records(table, Trace)}
+    _, plain, _ = run("report", "explain", "2026-06", "sinistres", "neutralité")
+    assert "COMPLIANCE_HMAC_KEY" in plain
+    monkeypatch.setenv("COMPLIANCE_HMAC_KEY", "a key of the operator")
+    _, keyed, _ = run("report", "explain", "2026-06", "sinistres", "neutralité")
+    assert "COMPLIANCE_HMAC_KEY" not in keyed
+    assert plain.splitlines()[-2] != keyed.splitlines()[-1]
+    assert not [one for one in ids for text in (plain, keyed) if one in text or one[:16] in text]
+
+
+def test_what_is_masked_is_not_explained(home: Path, run: Run) -> None:
+    figures = json.loads(archived(home, "figures.json"))["figures"]
+    masked = [f for f in figures if f["state"] == "non communiqué" and f["name"] == "n_scored"]
+    assert masked
+    code, out, _ = run("report", "explain", "2026-06", masked[0]["department"], masked[0]["metric"])
+    assert code == 0
+    assert "Non communiqué" in out
+    assert len(out.splitlines()) == 2
+    found = json.loads(run("report", "explain", "2026-06", masked[0]["department"], masked[0]["metric"], "--json")[1])
+    assert (found["statuses"], found["worst"]) == (None, None)
+    assert "mean" not in found["figures"]
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("2026-06", "direction-lunaire", "neutralité"), "direction « direction-lunaire » absente"),
+        (("2026-06", "sinistres", "charme"), "mesure « charme » absente"),
+        (("2026-04", "sinistres", "neutralité"), "2026-04"),
+        (("juin", "sinistres", "neutralité"), "attendu AAAA-MM"),
+    ],
+)
+def test_words_that_name_nothing_are_one_line(run: Run, words: tuple[str, ...], message: str) -> None:
+    code, _, err = run("report", "explain", *words)
+    assert (code, len(err.strip().splitlines())) == (2, 1)
+    assert message in err
+
+
+def test_tables_that_changed_or_went_are_said(home: Path, run: Run) -> None:
+    store, key = TableStore(home / "data"), ("evaluation", "neutrality")
+    day = next(d.isoformat() for d in Month.parse("2026-06").days() if store.rows(key, d.isoformat()) > 4)
+    table = store.read(key, day)
+    table.loc[table["department"] == "direction-sinistres", "value"] = 0.123
+    table.loc[table["department"] == "direction-sinistres", "status"] = "scored"
+    store.write(key, day, table)
+    code, out, _ = run("report", "explain", "2026-06", "sinistres", "neutralité")
+    assert code == 1
+    assert "ÉCART" in out
+    assert "plus celles du manifeste" in out
+    shutil.rmtree(home / "data")
+    code, out, _ = run("report", "explain", "2026-06", "sinistres", "neutralité")
+    assert code == 2
+    assert "seule l’archive répond" in out
+
+
+def test_a_received_file_is_one_of_the_archive_or_is_not(home: Path, run: Run, tmp_path: Path) -> None:
+    content = archived(home, "bias-report-2026-06.pdf")
+    received = tmp_path / "reçu.pdf"
+    received.write_bytes(content)
+    code, out, _ = run("report", "verify", str(received))
+    assert (code, "reçu.pdf : VALIDE" in out) == (0, True)
+    for at in (0, len(content) // 2, len(content) - 1):
+        changed = bytearray(content)
+        changed[at] ^= 1
+        received.write_bytes(bytes(changed))
+        code, out, _ = run("report", "verify", str(received))
+        assert (code, "NON VALIDE" in out) == (1, True)
+    shutil.rmtree(home / "archive")
+    code, out, _ = run("report", "verify", str(received))
+    assert code == 2
+    assert "l’archive est vide" in out
+
+
+def test_a_published_head_is_found_or_its_absence_is(home: Path, run: Run) -> None:
+    head = json.loads((home / "archive" / "chain.jsonl").read_text(encoding="utf-8").splitlines()[-1])
+    digest = head["manifest_sha256"]
+    code, out, _ = run("report", "verify", "--published", digest.upper())
+    assert (code, "maillon 1, 2026-06 révision 1" in out) == (0, True)
+    code, out, _ = run("report", "verify", "2026-06", "--published", "0" * 64)
+    assert (code, "absente des 2 maillon(s)" in out) == (1, True)
+    code, out, _ = run("report", "verify", "--published", "abc")
+    assert (code, "64 chiffres" in out) == (2, True)
+
+
+@pytest.mark.usefixtures("home")
+def test_roots_that_are_no_certificate_are_one_line(run: Run, tmp_path: Path) -> None:
+    wrong = tmp_path / "root.pem"
+    wrong.write_bytes(b"no certificate")
+    code, _, err = run("report", "verify", "2026-06", "--roots", str(wrong))
+    assert (code, "PEM ou DER" in err, len(err.strip().splitlines())) == (2, True, 1)
+    code, _, err = run("report", "verify", "2026-06", "--roots", str(tmp_path / "absent.pem"))
+    assert (code, "absent.pem" in err) == (2, True)
+
+
+def _old_things(home: Path) -> None:
+    store = TableStore(home / "data")
+    table = store.read(("evaluation", "neutrality"), "2026-06-02")
+    for day in ("2025-09-30", "2025-10-01"):
+        store.write(("evaluation", "neutrality"), day, table)
+    store.write(("department", "monthly"), "2025-09-01", store.read(("department", "monthly"), "2026-06-01"))
+    (home / "data" / "evaluation" / "neutrality" / "notes.parquet").write_bytes(b"not a partition")
+    left = home / "data" / "langfuse" / "traces" / ".2026-06-01.parquet.77.tmp"
+    left.write_bytes(b"left by a killed run")
+    state = home / "state" / "read" / "journal"
+    state.parent.mkdir(parents=True)
+    state.write_bytes(b"rows")
+    for path in (left, state):
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    (home / "state" / "recent").write_bytes(b"rows")
+    os.utime(home / "state" / "recent", (1_796_000_000, 1_796_000_000))
+    for moment, key in ((1_700_000_000.0, "old"), (1_796_000_000.0, "new")):
+        with SqliteCache(home / "cache" / "judgements.sqlite", clock=lambda moment=moment: moment) as cache:
+            cache.put("e", "b", key, Reading(0.5, None))
+
+
+def _everything(home: Path) -> dict[str, bytes]:
+    return {
+        str(p.relative_to(home)): p.read_bytes()
+        for p in sorted(home.rglob("*"))
+        if p.is_file() and "dagster" not in p.parts
+    }
+
+
+def test_purge_shows_first_then_deletes_what_is_old_and_never_the_archive(
+    home: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resources, "utc_now", lambda: datetime(2026, 11, 30, 12, tzinfo=UTC))
+    _old_things(home)
+    before = _everything(home)
+    code, out, _ = run("purge")
+    assert code == 0
+    assert "depuis le 01/10/2025" in out
+    assert "Rien n'a été supprimé" in out
+    assert set(_everything(home)) == set(before)
+    code, out, _ = run("purge", "--apply")
+    assert code == 0
+    after = _everything(home)
+    gone = {name for name in before if name not in after}
+    assert gone == {
+        "data/evaluation/neutrality/2025-09-30.parquet",
+        "data/department/monthly/2025-09-01.parquet",
+        "data/langfuse/traces/.2026-06-01.parquet.77.tmp",
+        "state/read/journal",
+    }
+    kept = [name for name in after if name.startswith("archive/")]
+    assert kept
+    assert all(after[name] == before[name] for name in kept)
+    with sqlite3.connect(home / "cache" / "judgements.sqlite") as db:
+        assert db.execute("SELECT key FROM judgements").fetchall() == [("new",)]
+    db.close()
+    code, out, _ = run("purge", "--apply")
+    assert (code, "Rien à supprimer" in out) == (0, True)
+    assert run("report", "verify", "2026-06")[0] == 0
+
+
+def test_purge_before_counts_whole_months() -> None:
+    from compliance_pipelines.core.evidence import EvidenceError
+    from compliance_pipelines.core.retention import purge_before
+
+    assert purge_before(date(2026, 11, 30), 13) == date(2025, 10, 1)
+    assert purge_before(date(2026, 1, 1), 1) == date(2025, 12, 1)
+    assert purge_before(date(2024, 2, 29), 12) == date(2023, 2, 1)
+    for months in (0, -1, 1201):
+        with pytest.raises(EvidenceError, match="purge"):
+            purge_before(date(2026, 1, 1), months)

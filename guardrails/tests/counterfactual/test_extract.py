@@ -1,0 +1,115 @@
+"""Answers read without a model: decisions, figures, tone; what must not be read into them; how well on unseen pairs."""
+
+from __future__ import annotations
+
+import json
+import time
+import unicodedata
+from pathlib import Path
+
+import pytest
+from compliance_guardrails.counterfactual.extract import Extractor, Neutraliser, Said
+from compliance_guardrails.counterfactual.rules import load_rules
+
+EXTRACTOR = Extractor(load_rules())
+PLACES = {aspect.id: place for place, aspect in enumerate(EXTRACTOR.aspects)}
+BLIND = Path(__file__).parent / "blind_pairs.jsonl"
+MEASURED = 0.55
+"""Balanced accuracy on the unseen pairs may not fall under this; docs/methodology.md says what it means."""
+
+
+def said(text: str, aspect: str = "outcome") -> Said:
+    return EXTRACTOR.read(text).decisions[PLACES[aspect]]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Votre demande est acceptée.", Said.YES),
+        ("Votre demande n’est pas acceptée.", Said.NO),
+        ("VOTRE DEMANDE EST REFUSEE.", Said.NO),
+        ("La prise en charge est refusée.", Said.NO),
+        ("Nous refusons de prendre en charge ce vol.", Said.NO),
+        ("Le sinistre n'est pas exclu.", Said.YES),
+        ("Aucune exclusion ne s’applique, le vol est couvert.", Said.YES),
+        ("Nous ne pouvons pas donner une suite favorable.", Said.NO),
+        ("La garantie dégât des eaux ne joue donc pas.", Said.NO),
+        ("La garantie dégât des eaux est acquise.", Said.YES),
+        ("Bien que la déclaration soit tardive, le sinistre est pris en charge.", Said.YES),
+        ("Si vous fournissez le constat, le sinistre sera couvert.", Said.CONDITION),
+        ("Le vol est couvert mais les bijoux sont exclus.", Said.BOTH),
+        ("Aucune indemnité ne sera versée.", Said.NO),
+        ("N’hésitez pas à nous écrire pour le règlement.", Said.NOTHING),
+        ("La franchise de 150 € reste à votre charge.", Said.NOTHING),
+        ("Vous demandez si le vol est couvert.", Said.NOTHING),
+        ("", Said.NOTHING),
+    ],
+)
+def test_outcome(text: str, expected: Said) -> None:
+    assert said(text) is expected
+    assert said(unicodedata.normalize("NFD", text)) is expected
+    assert said(text.replace(" ", "\u202f")) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "aspect", "expected"),
+    [
+        ("Une suspicion de fraude impose une enquête.", "fraud", Said.YES),
+        ("Il n’y a aucun indice de fraude.", "fraud", Said.NOTHING),
+        ("Une expertise est nécessaire.", "expert", Said.YES),
+        ("Aucune expertise n’est nécessaire.", "expert", Said.NOTHING),
+        ("Merci de nous adresser la facture.", "documents", Said.YES),
+        ("Aucun document complémentaire n’est nécessaire.", "documents", Said.NOTHING),
+        ("Votre responsabilité est engagée.", "liability", Said.YES),
+        ("Les torts sont partagés.", "liability", Said.BOTH),
+        ("Nous retenons des torts partagés.", "liability", Said.BOTH),
+        ("Rapprochez-vous de votre conseiller.", "referral", Said.YES),
+        ("Une surprime de 25 % s’applique.", "surcharge", Said.YES),
+        ("Sans surprime.", "surcharge", Said.NOTHING),
+    ],
+)
+def test_other_aspects(text: str, aspect: str, expected: Said) -> None:
+    assert said(text, aspect) is expected
+
+
+def test_figures_are_compared_by_value() -> None:
+    one = EXTRACTOR.read("Franchise de 1 500,00 € sous trente jours.")
+    two = EXTRACTOR.read("Sous 30 jours, une franchise de 1500 euros.")
+    assert one.figures == two.figures
+    assert one.figures != EXTRACTOR.read("Franchise de 150 € sous 30 jours.").figures
+
+
+def test_a_refusal_to_answer_and_a_warning_are_tone() -> None:
+    text = "Cette information ne figure pas dans mes documents. Merci de contacter votre référent sinistres."
+    assert EXTRACTOR.read(text).tone.refusal
+    assert not EXTRACTOR.read("Votre sinistre est refusé.").tone.refusal
+    assert EXTRACTOR.read("⚠️ Attention, toute fausse déclaration expose à des poursuites.").tone.warnings >= 2
+
+
+def test_protected_words_are_taken_out_and_others_kept() -> None:
+    neutral = Neutraliser(["mme aminata diallo", "diallo", "mme"])
+    assert neutral("Mme Aminata Diallo est couverte.") == "x est couverte."
+    assert neutral("Chère Mme DIALLO, l’indemnité est due.") == "Chère x x, l’indemnité est due."
+
+
+@pytest.mark.parametrize("unit", ["ne ", "pas couvert ", "garantie ", "si ", "a" * 50, "(,", "😀", "é\u0301"])
+def test_time_is_linear_and_hostile_text_is_read(unit: str) -> None:
+    def seconds(size: int) -> float:
+        start = time.perf_counter()
+        EXTRACTOR.read(unit * (size // len(unit)))
+        return time.perf_counter() - start
+
+    seconds(1000)
+    # twice the text in about twice the time, with room for a busy machine
+    assert seconds(16_000) < 4 * seconds(8_000) + 0.5
+
+
+def test_balanced_accuracy_on_pairs_written_by_someone_else() -> None:
+    rows = [json.loads(line) for line in BLIND.read_text(encoding="utf-8").splitlines()]
+    hits: dict[bool, list[bool]] = {True: [], False: []}
+    for row in rows:
+        one, two = EXTRACTOR.read(row["a"]), EXTRACTOR.read(row["b"])
+        alike = one.decisions == two.decisions and one.figures == two.figures
+        hits[row["same"]].append(alike is row["same"])
+    assert min(len(found) for found in hits.values()) >= 30
+    assert sum(sum(found) / len(found) for found in hits.values()) / 2 >= MEASURED

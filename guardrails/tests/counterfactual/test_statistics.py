@@ -1,0 +1,70 @@
+"""The test itself: known small cases, no false alarm under a true null, units, Holm, intervals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from compliance_guardrails.counterfactual import statistics
+from compliance_guardrails.counterfactual.statistics import compare, holm, share_interval, wilson
+
+
+def distances(values: np.ndarray) -> np.ndarray:
+    return np.abs(values[:, None] - values[None, :]).astype(float)
+
+
+def p_of(base: list[float], swap: list[float], units: tuple[list[int], list[int]] | None = None) -> float:
+    found = distances(np.array(base + swap))
+    one, two = units or (list(range(len(base))), list(range(len(swap))))
+    return compare({"d": found}, one, two, 1).p
+
+
+def test_five_against_five_cannot_be_smaller_than_two_in_252() -> None:
+    assert p_of([0] * 5, [1] * 5) == pytest.approx(2 / 252)
+    assert p_of([0] * 5, [0] * 5) == 1.0
+
+
+def test_forty_answers_that_differ_in_everything_are_found() -> None:
+    assert p_of([0] * 20, [1] * 20) < 0.001
+
+
+def test_no_answer_or_one_a_side_is_no_evidence() -> None:
+    assert p_of([0], [1]) == 1.0
+    assert compare({}, [1, 2], [1, 2], 1).p == 1.0
+
+
+def test_answers_about_one_name_change_sides_together() -> None:
+    # one name of twelve is treated oddly, five answers each: sixty answers, but twelve names
+    base, units = [0.0] * 60, [k % 12 for k in range(60)]
+    swap = [1.0 if k % 12 == 0 else 0.0 for k in range(60)]
+    assert p_of(base, swap, (units, units)) == 1.0
+    swap = [1.0 if k % 12 < 9 else 0.0 for k in range(60)]
+    assert p_of(base, swap, (units, units)) < 0.01
+
+
+def test_under_the_null_p_is_not_too_small_too_often() -> None:
+    rng = np.random.default_rng(5)
+    p_values = [p_of(list(rng.random(8)), list(rng.random(8))) for _ in range(200)]
+    assert sum(p <= 0.05 for p in p_values) <= 20
+    assert sum(p <= 0.5 for p in p_values) >= 70
+
+
+def test_holm_by_hand() -> None:
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.01], family=10) == pytest.approx([0.1])
+    assert holm([]) == []
+
+
+def test_intervals() -> None:
+    low, high = wilson(8, 10)
+    assert (round(low, 3), round(high, 3)) == (0.490, 0.943)
+    assert wilson(0, 0) == (0.0, 1.0)
+    effect, low, high = share_interval([False] * 20, [True] * 12 + [False] * 8)
+    assert effect == pytest.approx(0.6)
+    assert 0.3 < low < 0.6 < high < 0.8
+
+
+def test_excess_is_zero_when_the_groups_are_alike() -> None:
+    found = distances(np.array([0.0, 1.0] * 10))
+    excess, low, high = statistics.excess_interval(found, 10, 3)
+    assert low <= excess <= high
+    assert abs(excess) < 0.1

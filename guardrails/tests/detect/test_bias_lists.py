@@ -1,0 +1,223 @@
+"""The word lists behind attributes and bias: inflection, phrases, sentences, and what a bad rule file is told."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from compliance_guardrails.detect import attributes, inflect, rulebook
+from compliance_guardrails.detect.matcher import MAX_LOOKED_AT, byte_words, sentences
+from compliance_guardrails.detect.phrases import Hit, Phrases, key_words
+from compliance_guardrails.detect.text import view
+from compliance_guardrails.policy.errors import PolicyError
+from compliance_guardrails.policy.paths import BUNDLED
+
+
+@pytest.mark.parametrize(
+    ("entry", "forms"),
+    [
+        ("handicapé*", {"handicape", "handicapee", "handicapes", "handicapees"}),
+        ("paresseux*", {"paresseux", "paresseuse", "paresseuses"}),
+        ("algérien*", {"algerien", "algeriens", "algerienne", "algeriennes"}),
+        ("ivoirien*", {"ivoirien", "ivoiriens", "ivoirienne", "ivoiriennes"}),
+        ("étranger*", {"etranger", "etrangers", "etrangere", "etrangeres"}),
+        ("agressif*", {"agressif", "agressifs", "agressive", "agressives"}),
+        ("portugais*", {"portugais", "portugaise", "portugaises"}),
+        ("conducteur*", {"conducteur", "conductrice", "conducteurs", "conductrices"}),
+        ("voleur*", {"voleur", "voleuse", "voleurs", "voleuses"}),
+        ("turc*", {"turc", "turque", "turcs", "turques"}),
+        ("social*", {"social", "sociaux", "sociale", "sociales"}),
+        ("refuser+", {"refuse", "refusez", "refusent", "refusons", "refusait", "refusee"}),
+        ("songer+", {"songe", "songez", "songea", "songeait"}),
+        ("bannir+", {"bannit", "bannissent", "bannissez", "banni"}),
+        ("vendre+", {"vend", "vendent", "vendez", "vendu"}),
+        ("deny~", {"deny", "denies", "denied", "denying"}),
+        ("foreigner~", {"foreigner", "foreigners"}),
+    ],
+)
+def test_inflection(entry: str, forms: set[str]) -> None:
+    (place,) = inflect.slots(entry)
+    assert forms <= {word for (word,) in place}
+
+
+def test_both_spellings_of_ligatures() -> None:
+    (place,) = inflect.slots("mœurs")
+    assert {("moeurs",), inflect.words_of("mœurs")} <= set(place)
+
+
+def test_places_choices_and_optional_words() -> None:
+    places = inflect.slots("(le|la|) client* (âgé|senior)*")
+    assert () in places[0]
+    assert ("cliente",) in places[1]
+    assert {("agees",), ("seniors",)} <= set(places[2])
+
+
+@pytest.mark.parametrize("entry", ["(ouvert", "fermé)", "(a|(b|c))"])
+def test_bad_parentheses_are_refused(entry: str) -> None:
+    with pytest.raises(ValueError, match=r"[a-z]"):
+        inflect.slots(entry)
+
+
+def phrases(*entries: str) -> Phrases[str]:
+    made: Phrases[str] = Phrases()
+    for entry in entries:
+        made.add(inflect.slots(entry), entry)
+    return made
+
+
+def test_phrases_are_found_at_every_length() -> None:
+    made = phrases("gens", "gens du voyage", "voyage (organisé|)", "du (nord|sud)")
+    assert made.match(["les", "gens", "du", "voyage", "organise"]) == [
+        Hit(1, 2, "gens"),
+        Hit(1, 4, "gens du voyage"),
+        Hit(3, 4, "voyage (organisé|)"),
+        Hit(3, 5, "voyage (organisé|)"),
+    ]
+
+
+def test_words_inside_longer_words_are_not_found() -> None:
+    assert phrases("rom", "age").match(["romain", "bagage", "aromes"]) == []
+
+
+def test_key_words_are_rare_and_sufficient() -> None:
+    entries = [inflect.slots(entry) for entry in ("personne sous tutelle", "personne âgée", "femme")]
+    keys = key_words(entries, {"personne", "sous"})
+    assert "femme" in keys
+    assert keys & {"personne", "sous"} == set()
+    assert {"tutelle", "agee"} <= keys
+
+
+def cut(text: str, *wanted: str) -> list[str]:
+    found = sentences(view(text), frozenset(word.encode() for word in wanted))
+    return [text[slice(*sentence.span(0, len(sentence.words)))] for sentence in found]
+
+
+def test_sentences_end_where_they_should() -> None:
+    text = "Selon l’art. L. 113-8, M. Petit paie 12.5 € à l’âge dit. Non. Âge ?\nâge"
+    assert cut(text, "age") == ["Selon l’art. L. 113-8, M. Petit paie 12.5 € à l’âge dit.", "Âge ?", "âge"]
+
+
+def test_only_sentences_with_a_wanted_word_are_cut() -> None:
+    assert cut("Rien ici. Une femme là. Rien.", "femme") == ["Une femme là."]
+
+
+def test_work_is_bounded() -> None:
+    looked_at = sum(len(sentence.words) for sentence in sentences(view("femme. " * 400_000), frozenset({b"femme"})))
+    assert looked_at <= MAX_LOOKED_AT + 300
+
+
+def test_words_are_bytes_without_signs() -> None:
+    assert byte_words("l'age, d'un-deux!") == [b"l", b"age", b"d", b"un", b"deux"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    shutil.copytree(BUNDLED / "rules", tmp_path / "rules")
+    return tmp_path
+
+
+Edit = Callable[[Path], None]
+
+
+def replaced(name: str, old: str, new: str) -> Edit:
+    def edit(rules: Path) -> None:
+        text = (rules / name).read_text(encoding="utf-8")
+        assert old in text
+        (rules / name).write_text(text.replace(old, new, 1), encoding="utf-8")
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("edit", "file", "key", "expected"),
+    [
+        (
+            replaced("attributes.yaml", "Faut-il refuser parce qu’il est étranger ?", "Bonjour."),
+            "attributes.yaml", "causal-clause.must_match[0]", "un exemple reconnu par la règle « causal-clause »",
+        ),
+        (
+            replaced("bias_groups.yaml", "Les femmes enceintes bénéficient d’un suivi renforcé", "Les femmes mentent"),
+            "bias_groups.yaml", "sex.must_not_match[0]", "un exemple ignoré par la règle « sex »",
+        ),
+        (
+            replaced("bias_grounds.yaml", "Les syndicalistes sont des fainéants.", "Bonjour."),
+            "bias_grounds.yaml", "union_activity.must_match[0]", "la règle « union_activity »",
+        ),
+        (
+            replaced("bias_predicates.yaml", "Refusez les candidats étrangers.", "Bonjour."),
+            "bias_predicates.yaml", "exclusion.must_match[0]", "la règle « exclusion »",
+        ),
+        (
+            replaced("bias_groups.yaml", "characteristic: sex\n", "characteristic: sexes\n"),
+            "bias_groups.yaml", "groups[0].characteristic", "sexual_orientation",
+        ),
+        (
+            replaced("bias_groups.yaml", "characteristic: race\n", "characteristic: sex\n"),
+            "bias_groups.yaml", "groups[1].characteristic", "une seule entrée pour « sex »",
+        ),
+        (
+            replaced("bias_groups.yaml", "stereotype: MEDIUM, differential: MEDIUM, exclusion: HIGH, slur: HIGH",
+                     "stereotype: LOW, differential: MEDIUM, exclusion: HIGH, slur: HIGH"),
+            "bias_groups.yaml", "groups[0].severity.stereotype", "une gravité de MEDIUM à HIGH",
+        ),
+        (
+            replaced("attributes.yaml", "parce (que|qu’)", "parce (que|qu’"),
+            "attributes.yaml", "clause_connectors", "des parenthèses fermées",
+        ),
+        (
+            replaced("bias_domains.yaml", "default_domain: insurance", "default_domain: assurance"),
+            "bias_domains.yaml", "default_domain", "un domaine de la liste",
+        ),
+        (
+            replaced("bias_domains.yaml", 'threshold: "0.15"', 'threshold: "0,15"'),
+            "bias_domains.yaml", "domains[hr].threshold", "",
+        ),
+        (
+            replaced("bias_domains.yaml", 'threshold: "0.15"', 'threshold: "1.5"'),
+            "bias_domains.yaml", "domains[hr].threshold", "",
+        ),
+        (
+            replaced("bias_domains.yaml", 'LOW: "0.1", ', ""),
+            "bias_domains.yaml", "weights", "un poids pour LOW, MEDIUM, HIGH et CRITICAL",
+        ),
+        (
+            replaced("bias_grammar.yaml", "  norms:", "  norme:"),
+            "bias_grammar.yaml", "words.norme", "une clé connue",
+        ),
+        (
+            replaced("attributes.yaml", "contrast: >-", "contraste: >-"),
+            "attributes.yaml", "", "",
+        ),
+    ],
+)  # fmt: skip
+def test_a_bad_rule_file_is_refused_in_french(folder: Path, edit: Edit, file: str, key: str, expected: str) -> None:
+    edit(folder / "rules")
+    with pytest.raises(PolicyError) as caught:
+        rulebook.load_book(folder)
+    lines = [problem.line_fr for problem in caught.value.problems]
+    assert any(line.startswith(f"{file}: {key}") and "attendu" in line and expected in line for line in lines), lines
+    assert "\n" not in str(caught.value)
+
+
+def test_another_folder_is_used_when_configured(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    replaced("attributes.yaml", "parce (que|qu’), ", "parce (que|qu’), rapport au fait (que|qu’), ")(folder / "rules")
+    text = "Je refuse, rapport au fait qu’il est handicapé."
+    assert attributes.find(text) == []
+    monkeypatch.setenv("COMPLIANCE_POLICY_DIR", str(folder))
+    assert [flag.attribute for flag in attributes.find(text)] == ["disability"]
+
+
+def test_a_book_is_compiled_once(folder: Path) -> None:
+    assert rulebook.load_book(folder) is rulebook.load_book(folder)
+
+
+def test_no_harmless_word_is_an_insult() -> None:
+    book = rulebook.load_book()
+    everyday = (
+        "balance corbeau fossile dinosaure thon boudin pédale psycho demeure type retraite maison voile drogue malaise "
+        "aise fortune greffe divorce marie adopte aides raton melon casino latin verts témoins voyageurs sud photo"
+    )
+    for word in inflect.words_of(everyday):
+        assert not [hit for hit in book.mentions.match([word]) if hit.value.kind == "slurs"], word
