@@ -24,6 +24,11 @@ $(VENV)/.dev: $(VENV)/.run requirements/dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/dev.txt
 	touch $@
 
+$(VENV)-eval/.run: requirements/eval.txt  ## Ragas in an environment of its own
+	test -x $(VENV)-eval/bin/python || $(PYTHON) -m venv $(VENV)-eval
+	$(VENV)-eval/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/eval.txt
+	touch $@
+
 demo: setup  ## The whole promise on the shipped sample: traces in, archived and verified PDF out
 	@$(BIN)/compliance demo
 
@@ -31,7 +36,7 @@ ui: setup  ## Dagster's web interface with the demo's runs (http://127.0.0.1:300
 	@mkdir -p $(DAGSTER_HOME) && ln -sf $(CURDIR)/dagster.yaml $(DAGSTER_HOME)/dagster.yaml
 	env --default-signal=INT --default-signal=TERM $(BIN)/dagster dev -w workspace.yaml -h 127.0.0.1 -p 3000
 
-test: $(VENV)/.dev  ## Every test that needs Python and the package registries only
+test: $(VENV)/.dev $(VENV)-eval/.run  ## Every test that needs Python and the package registries only
 	$(BIN)/python -m pytest -m "not services and not soak"
 
 test-services: $(VENV)/.dev system-packages  ## Tests against real servers that Debian packages bring

@@ -7,18 +7,32 @@ from __future__ import annotations
 
 import os
 import sys
+from datetime import date
+from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
 
+from compliance_pipelines.adapters.judge_asks import Session
+from compliance_pipelines.adapters.judge_cli import judge_app
 from compliance_pipelines.cli_alerts import alerts_app
 from compliance_pipelines.cli_report import purge, report_app
 from compliance_pipelines.cli_status import doctor, status
 from compliance_pipelines.core.periods import Month, PeriodError
 
+
+def _judge_environment() -> tuple[Path, Session | None, date]:
+    from compliance_pipelines.resources import judge_from_env, settings, utc_now
+
+    home = settings().home
+    judge = judge_from_env(str(home))
+    return home, judge.session() if judge.configured else None, utc_now().date()
+
+
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 app.add_typer(report_app, name="report")
+app.add_typer(judge_app(_judge_environment), name="judge")
 app.add_typer(alerts_app, name="alerts")
 out = Console(highlight=False, soft_wrap=True)
 

@@ -13,7 +13,7 @@ import pandas as pd
 from compliance_guardrails.detect import bias
 from compliance_guardrails.policy import Policy, PolicyError, load_policy
 
-from compliance_pipelines.adapters import lexical_judge, pdf, signing, verify_pdf
+from compliance_pipelines.adapters import judge_report, lexical_judge, pdf, signing, verify_pdf
 from compliance_pipelines.adapters.signing import SigningConfig
 from compliance_pipelines.adapters.table_store import TableStore
 from compliance_pipelines.code_identity import code_identity
@@ -22,7 +22,6 @@ from compliance_pipelines.core.evidence import (
     DataDigest,
     DecisionKind,
     Inputs,
-    Judge,
     Manifest,
     Window,
     archived_manifests,
@@ -30,7 +29,7 @@ from compliance_pipelines.core.evidence import (
 from compliance_pipelines.core.periods import Month
 from compliance_pipelines.core.ports import Archive
 from compliance_pipelines.core.records import Aggregate, Judgement, Score, Trace
-from compliance_pipelines.core.report_inputs import JudgeIdentity, ReportInputs
+from compliance_pipelines.core.report_inputs import ReportInputs
 from compliance_pipelines.core.tables import frame, records
 
 DAILY_TABLES = (
@@ -39,10 +38,12 @@ DAILY_TABLES = (
     ("evaluation", "neutrality"),
     ("evaluation", "citations"),
     ("evaluation", "figure_grounding"),
+    ("evaluation", "ragas"),
+    ("evaluation", "sycophancy_probes"),
     ("department", "daily"),
 )
 MONTHLY_TABLE = ("department", "monthly")
-CHARTED = frozenset({"lexical_neutrality", "citation_compliance"})
+CHARTED = frozenset({"judge_neutrality", "lexical_neutrality", "citation_compliance"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ def build_month(request: MonthRequest, archive: Archive) -> report_build.Built:
         data=_data(store, month, before, manifest_before),
         policy_digest=policy.digest,
         code_version=code_identity(),
-        judge=Judge(model=lexical_judge.fingerprint(policy), digest=None, prompt_sha256=None, calibration=None),
+        judge=_judge(request, store, policy).recorded,
         window=Window(start=_utc(month.start), end=_utc(month.end), timezone="Europe/Paris"),
         scheduled_at=cutoff,
     )
@@ -123,6 +124,11 @@ def _data(store: TableStore, month: Month, before: Month, manifest_before: Manif
     return tuple(out)
 
 
+def _judge(request: MonthRequest, store: TableStore, policy: Policy) -> judge_report.MonthJudge:
+    days = [day.isoformat() for day in request.month.days()]
+    return judge_report.month_judge(store, request.home, days, lexical_judge.fingerprint(policy))
+
+
 def _monthly(store: TableStore, month: Month) -> list[Aggregate]:
     partition = month.first_day.isoformat()
     return records(store.read(MONTHLY_TABLE, partition), Aggregate) if store.has(MONTHLY_TABLE, partition) else []
@@ -141,7 +147,7 @@ def _facts(request: MonthRequest, store: TableStore, policy: Policy, cutoff: dat
     monthly = records(store.read(MONTHLY_TABLE, month.first_day.isoformat()), Aggregate)
     tables, late = _month_tables(store, month, cutoff)
     reasons = departments.reasons(
-        table for key in DAILY_TABLES[2:5] for _, table in store.read_many(key, [d.isoformat() for d in month.days()])
+        table for key in DAILY_TABLES[2:6] for _, table in store.read_many(key, [d.isoformat() for d in month.days()])
     )
     limits, legal = policy.thresholds, policy.legal
     return ReportInputs(
@@ -152,7 +158,8 @@ def _facts(request: MonthRequest, store: TableStore, policy: Policy, cutoff: dat
         scheduled_at=cutoff,
         aggregates=tuple(monthly),
         departments=report_facts.departments(policy),
-        judge=JudgeIdentity(name=lexical_judge.fingerprint(policy), llm=False),
+        judge=_judge(request, store, policy).shown,
+        sycophancy=judge_report.sycophancy_facts(store, [day.isoformat() for day in month.days()]),
         extraction=report_facts.extraction(tables, late, reasons),
         policy_digest=policy.digest,
         input_digest="",

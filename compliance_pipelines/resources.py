@@ -20,6 +20,7 @@ from pydantic import PrivateAttr
 from compliance_pipelines.adapters.archive_dir import DirectoryArchive
 from compliance_pipelines.adapters.embeddings import Embedder, embedder
 from compliance_pipelines.adapters.judge_asks import Session
+from compliance_pipelines.adapters.judge_calibration import adequate_evaluators
 from compliance_pipelines.adapters.judge_config import JudgeConfigError, JudgeSettings, judge_settings
 from compliance_pipelines.adapters.judge_pool import Budget, Limits
 from compliance_pipelines.adapters.judge_probes import gateway
@@ -188,6 +189,10 @@ class JudgeResource(dg.ConfigurableResource):
     def session(self) -> Session:
         """A fresh session, with a budget of its own."""
         return self._session(self.base_url, self.model, self.key_variable)
+
+    def calibrated(self) -> frozenset[str]:
+        """Fingerprints of the judges whose calibration lets a verdict conclude."""
+        return adequate_evaluators(Path(self.home))
 
     def assistant(self, alias: str) -> Session:
         """A session that asks the assistant called `alias` through the gateway."""

@@ -51,13 +51,11 @@ def gather(
     columns = {name: judgements[name].to_numpy() for name in ("trace_id", "department", "metric", "status")}
     values = judgements["value"].to_numpy(dtype=np.float64)
     weights = judgements["weight"].to_numpy(dtype=np.float64)
-    members: dict[tuple[str, str], list[int]] = {}
-    for k, key in enumerate(zip(columns["department"], columns["metric"], strict=True)):
-        members.setdefault(key, []).append(k)
+    members = judgements.groupby(["department", "metric"], sort=False).indices
     out = []
     for metric in metrics:
         for department in departments:
-            rows = np.asarray(members.get((department, metric.metric), []), dtype=np.int64)
+            rows = np.asarray(members.get((department, metric.metric), ()), dtype=np.int64)
             group = _Group(columns["trace_id"][rows], columns["status"][rows], values[rows], weights[rows])
             n_traces = traces_by_department.get(department, 0)
             out.append(_one(group, clusters, n_traces, department, metric, period, rules, policy_digest))
@@ -138,7 +136,8 @@ def _interval(
         return None
     if metric in BINARY_METRICS:
         return statistics.wilson(round(float(values.sum())), len(values))
-    codes: dict[str, int] = {}
-    conversations = [codes.setdefault(clusters.get(trace_id) or trace_id, len(codes)) for trace_id in trace_ids]
+    conversations, _ = pd.factorize(
+        np.array([clusters.get(trace_id) or trace_id for trace_id in trace_ids], dtype=object)
+    )
     seed = statistics.stable_seed(department, metric, period[0].isoformat(), period[1].isoformat())
-    return statistics.mean_interval(values, np.asarray(conversations, dtype=np.int64), seed)
+    return statistics.mean_interval(values, conversations.astype(np.int64), seed)

@@ -6,13 +6,13 @@ policy of the month; nothing here loads it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 import pandas as pd
 from compliance_guardrails.policy import Policy
 
-from compliance_pipelines.core import aggregates, judging
+from compliance_pipelines.core import aggregates, judge_metrics, judging
 from compliance_pipelines.core.conformity import VerdictRules
 from compliance_pipelines.core.records import Aggregate, Judgement, Score, Status, Trace
 from compliance_pipelines.core.tables import frame
@@ -21,8 +21,10 @@ INFORMS_ONLY = ("citation_marker", "figure_grounding", "human_oversight")
 TRACE_COLUMNS = ["trace_id", "department", "session_hash", "created_at", "observed_at"]
 
 
-def metric_rules(policy: Policy) -> list[aggregates.MetricRules]:
-    """Every reported metric, in the order of the report."""
+def metric_rules(
+    policy: Policy, judgements: pd.DataFrame, calibrated: Collection[str] = ()
+) -> list[aggregates.MetricRules]:
+    """Every reported metric that the period has, in the order of the report."""
     citation = policy.thresholds.citation_compliance
 
     def neutrality_threshold(department: str) -> float:
@@ -35,11 +37,12 @@ def metric_rules(policy: Policy) -> list[aggregates.MetricRules]:
         return policy.department(department).layers.citation_check
 
     return [
-        aggregates.MetricRules("lexical_neutrality", neutrality_threshold, always, indicative=True),
+        *judge_metrics.neutrality_rules(judgements, neutrality_threshold, calibrated),
         aggregates.MetricRules("citation_compliance", lambda _: citation, cited, indicative=False),
         aggregates.MetricRules("citation_marker", lambda _: None, cited, indicative=True),
         aggregates.MetricRules("figure_grounding", lambda _: None, always, indicative=True),
         aggregates.MetricRules("human_oversight", lambda _: None, always, indicative=True),
+        *judge_metrics.ragas_rules(judgements),
     ]
 
 
@@ -60,8 +63,12 @@ def aggregate(
     judgements: Iterable[pd.DataFrame],
     policy: Policy,
     period: tuple[datetime, datetime],
+    calibrated: Collection[str] = (),
 ) -> list[Aggregate]:
-    """Aggregates of a period. `traces` (at least TRACE_COLUMNS) decide which judgements count."""
+    """Aggregates of a period. `traces` (at least TRACE_COLUMNS) decide which judgements count.
+
+    calibrated: fingerprints of the judges whose verdicts may conclude.
+    """
     parts = [part for part in judgements if len(part)]
     together = pd.concat(parts, ignore_index=True) if parts else frame([], Judgement)
     together = together[together["trace_id"].isin(traces["trace_id"])]
@@ -76,7 +83,7 @@ def aggregate(
         clusters,
         {str(name): int(n) for name, n in counts.items()},
         [d.id for d in (*policy.departments, policy.unattributed)],
-        metric_rules(policy),
+        metric_rules(policy, together, calibrated),
         period,
         VerdictRules(limits.min_n, limits.max_unscored_rate),
         policy.digest,

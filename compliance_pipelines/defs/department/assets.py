@@ -21,7 +21,7 @@ from compliance_pipelines.defs import keys
 from compliance_pipelines.defs.operations import freshness
 from compliance_pipelines.defs.partitions import daily, month_key, monthly
 from compliance_pipelines.io_manager import Days, Partitions, made_from, once, table_metadata
-from compliance_pipelines.resources import PolicyResource
+from compliance_pipelines.resources import JudgeResource, PolicyResource
 
 INS = {
     "traces": dg.AssetIn(keys.TRACES),
@@ -29,6 +29,7 @@ INS = {
     "neutrality": dg.AssetIn(keys.NEUTRALITY),
     "citations": dg.AssetIn(keys.CITATIONS),
     "figure_grounding": dg.AssetIn(keys.FIGURE_GROUNDING),
+    "ragas": dg.AssetIn(keys.RAGAS),
 }
 POLICY_FILES = ("departments", "thresholds")
 
@@ -53,12 +54,19 @@ class MonthConfig(dg.Config):
     description="Mesures du jour par direction.",
 )
 def department_daily(
-    traces: Days, scores: Days, neutrality: Days, citations: Days, figure_grounding: Days, policy: PolicyResource
+    traces: Days,
+    scores: Days,
+    neutrality: Days,
+    citations: Days,
+    figure_grounding: Days,
+    ragas: Days,
+    policy: PolicyResource,
+    judge: JudgeResource,
 ) -> dg.MaterializeResult:
     """One table a day; the day's policy is that of its month's end."""
 
     rated = _scores(scores)
-    judged = (neutrality, citations, figure_grounding)
+    judged, calibrated = (neutrality, citations, figure_grounding, ragas), judge.calibrated()
 
     def days() -> Partitions:
         for day in traces.present():
@@ -67,12 +75,14 @@ def department_daily(
 
             def measured(day: str = day, when: date = when, in_force: Policy = in_force) -> pd.DataFrame:
                 table = traces.get(day)
-                parts = [source.get(day) for source in judged]
+                parts = [source.get(day) for source in judged if day in source.present()]
                 parts.append(frame(departments.oversight(records(table, Trace), rated), Judgement))
-                return frame(departments.aggregate(table, parts, in_force, day_window(when)), Aggregate)
+                return frame(departments.aggregate(table, parts, in_force, day_window(when), calibrated), Aggregate)
 
             inputs = (source.identity(day) for source in (traces, *judged))
-            identity = made_from(in_force.digest, *inputs, *map(scores.identity, scores.partitions))
+            identity = made_from(
+                in_force.digest, *sorted(calibrated), *inputs, *map(scores.identity, scores.partitions)
+            )
             yield day, once(traces, keys.DEPARTMENT_DAILY, day, identity, measured)
 
     return dg.MaterializeResult(value=days())
@@ -97,7 +107,9 @@ def department_monthly(
     neutrality: Days,
     citations: Days,
     figure_grounding: Days,
+    ragas: Days,
     policy: PolicyResource,
+    judge: JudgeResource,
 ) -> dg.MaterializeResult:
     """The month's aggregates, one row per department and metric."""
     month = Month.parse(month_key(context.partition_key))
@@ -105,13 +117,13 @@ def department_monthly(
         raise StoreError(f"aucune nuit de {month} n'a encore été calculée (compliance report build {month} --nights)")
     cutoff = datetime.fromisoformat(config.cutoff) if config.cutoff else month.scheduled_at
     rated = _scores(scores, cutoff)
-    tables, parts = [], [found for source in (neutrality, citations, figure_grounding) for _, found in source]
+    tables, parts = [], [found for source in (neutrality, citations, figure_grounding, ragas) for _, found in source]
     for _, table in traces:
         kept = departments.before(table, cutoff)
         parts.append(frame(departments.oversight(records(kept, Trace), rated), Judgement))
         tables.append(kept[departments.TRACE_COLUMNS])
     together = pd.concat(tables, ignore_index=True) if tables else frame([], Trace)
-    found = departments.aggregate(together, parts, policy.of(month), (month.start, month.end))
+    found = departments.aggregate(together, parts, policy.of(month), (month.start, month.end), judge.calibrated())
     return dg.MaterializeResult(value=[(context.partition_key, frame(found, Aggregate))], metadata=_shown(found))
 
 

@@ -57,7 +57,9 @@ def find(reading: Reading, after: int | None = None) -> Iterator[Statement]:
     said = [
         Said(hit, family)
         for hit in reading.predicates
-        if (after is None or hit.start >= after) and (family := unfavourable(reading, hit))
+        if (after is None or hit.start >= after)
+        and not reading.inside.issuperset(range(hit.start, hit.end))
+        and (family := unfavourable(reading, hit))
     ]
     yield from _framed(reading, about, mood, after)
     yield from _said(reading, about, said, mood)

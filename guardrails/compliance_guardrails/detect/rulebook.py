@@ -6,6 +6,7 @@ used, or a rule whose own examples disagree with it, is a PolicyError in French 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -13,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from compliance_guardrails.policy.paths import policy_dir
+from compliance_guardrails.policy.paths import VARIABLE, policy_dir
 from compliance_guardrails.policy.strict import PolicyError, load_yaml
 
 from .evidence import Severity
@@ -225,9 +226,17 @@ def _book(folder: Path) -> Book:
     return book
 
 
+@lru_cache(maxsize=4)
+def _configured(variable: str) -> Book:
+    """The book for one value of the variable: the default path costs a look-up, not file system calls."""
+    return _book(policy_dir(Path(variable) if variable else None).resolve() / "rules")
+
+
 def load_book(directory: Path | None = None) -> Book:
     """The rules of the policy folder `directory` (None: the one in use), compiled and checked once per process.
 
     Raises PolicyError when a file or an example is not in order.
     """
+    if directory is None:
+        return _configured(os.environ.get(VARIABLE, ""))
     return _book(policy_dir(directory).resolve() / "rules")
