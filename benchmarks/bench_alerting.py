@@ -11,7 +11,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from compliance_guardrails.policy import load_policy
+from compliance_guardrails.policy import Policy, load_policy
 from compliance_guardrails.policy.types import AlertName
 
 from compliance_pipelines.adapters.outbox import Outbox
@@ -35,18 +35,23 @@ def observations() -> list[list[Observation]]:
                     break
                 made += 1
                 bad = (k + d + r) % 12 < 5
-                words = notes(policy.alerts.rule(name), policy, known[d % len(known)], "Fenêtre", 0.61, 0.7, 40, "")
                 tick.append(
                     Observation(
                         Key(name.value, f"direction-{d:02d}", "journée"),
                         START + k * timedelta(minutes=15),
                         Level.BREACH if bad else Level.CLEAR,
                         sustain=timedelta(minutes=30),
-                        annotations=words if bad else {},
+                        annotations=_words(policy, name, known[d % len(known)]) if bad else {},
                     )
                 )
         ticks.append(tick)
     return ticks
+
+
+def _words(policy: Policy, name: AlertName, department: str) -> dict[str, str]:
+    rule = policy.alerts.rule(name)
+    figure, limit = (None, None) if rule.comparison == "event" else (0.61, 0.7)
+    return notes(rule, policy, department, "Fenêtre", figure, limit, 40, "")
 
 
 def main() -> None:

@@ -32,6 +32,9 @@ _TABLES = {
     "citation_compliance": ("evaluation", "citations"),
     "citation_marker": ("evaluation", "citations"),
     "figure_grounding": ("evaluation", "figure_grounding"),
+    "ragas_faithfulness": ("evaluation", "ragas"),
+    "ragas_answer_relevancy": ("evaluation", "ragas"),
+    "ragas_context_precision": ("evaluation", "ragas"),
 }
 
 

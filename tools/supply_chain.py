@@ -22,7 +22,9 @@ from typing import Any
 _PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9_.-]*)(?:\[[^\]]*\])?==([^\s;\\]+)", re.MULTILINE)
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 # Strong copyleft and unclear terms: a person decides before such a package comes in. LGPL and MPL pass as libraries.
-_REFUSED = re.compile(r"\b(AGPL|SSPL|(?<!L)GPL(?!-compatible)|Business Source|Commons Clause)\b", re.IGNORECASE)
+_REFUSED = re.compile(
+    r"AGPL|SSPL|(?<![A-Za-z])GPL|(?<!Lesser )General Public License|Business Source|Commons Clause", re.IGNORECASE
+)
 # reason beside each exception
 _ACCEPTED = {"psycopg2-binary": "LGPL with exceptions, used as a library"}
 

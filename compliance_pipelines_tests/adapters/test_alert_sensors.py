@@ -161,10 +161,7 @@ UNTIL = datetime(2033, 7, 1, tzinfo=UTC)
         ),  # the embedded archive locks nothing, and says so
     ],
 )
-def test_retention(
-    state: RetentionState, fires: bool, alerting: AlertingResource, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    del monkeypatch
+def test_retention(state: RetentionState, fires: bool, alerting: AlertingResource) -> None:
     entry = _entry()
     archive: Archive = Locked(entry, state)  # type: ignore[assignment]
     watching.retention(archive, alerting, POLICY, NOW)

@@ -211,9 +211,9 @@ def test_label_values_are_escaped() -> None:
 
 
 def test_the_review_table_lists_the_newest_five_by_id_alone() -> None:
-    at = datetime(2026, 6, 9, 8, tzinfo=UTC)
+    at, name = datetime(2026, 6, 9, 8, tzinfo=UTC), "judge_neutrality"
     rows = [
-        Judgement(f"{k:032x}", "direction-rh", at + timedelta(minutes=k), "judge_neutrality", value, status, reason, "j", 1.0)
+        Judgement(f"{k:032x}", "direction-rh", at + timedelta(minutes=k), name, value, status, reason, "j", 1.0)
         for k, (value, status, reason) in enumerate(
             [(0.1, Status.SCORED, None)] * 7 + [(0.6, Status.SCORED, None), (None, Status.UNSCORED, "timeout")]
         )

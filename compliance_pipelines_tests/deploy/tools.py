@@ -63,7 +63,8 @@ def pod_specs(found: list[Document]) -> dict[str, Document]:
     """`Kind/name` to pod spec of everything that makes pods."""
     specs = {}
     for document in found:
-        template = document.get("spec", {}).get("template")
+        spec = document.get("spec", {})
+        template = spec.get("jobTemplate", {}).get("spec", spec).get("template")
         if template and "spec" in template:
             specs[f"{document['kind']}/{document['metadata']['name']}"] = template["spec"]
     return specs

@@ -56,7 +56,9 @@ def _more_or_less(reading: Reading, groups: list[Hit[Mention]]) -> Iterator[Reas
     """ "plus … que les femmes", "les femmes conduisent moins bien"."""
     words = reading.words
     for mark in reading.marks.get("comparison_words", ()):
-        if not _compares(reading, mark.start) or (reading.word(mark.start - 1) == "pas" and not reading.sentence.is_question):
+        if not _compares(reading, mark.start) or (
+            reading.word(mark.start - 1) == "pas" and not reading.sentence.is_question
+        ):
             continue  # "ne fraudent pas davantage" says the contrary
         for hit in groups:
             gap = words[mark.end : hit.start]

@@ -8,7 +8,9 @@ not exist (harmless: nobody writes them) and holds no word of its own. The marks
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import overload
 
 from .text import fold
 
@@ -56,6 +58,7 @@ _ENDINGS_OF_VERBS = {
 }
 _ER, _IR, _RE = (tuple(endings.split()) for endings in _ENDINGS_OF_VERBS.values())
 _PIECE = re.compile(r"\(([^()]*)\)([*+~]?)|([^\s()]+)")
+_SOME_WORD = re.compile(r"\w")
 _WORD = re.compile(r"[a-z0-9]+")
 
 
@@ -115,30 +118,53 @@ def _forms(token: str, mark: str) -> list[tuple[str, ...]]:
     return [(*words[:-1], form) for form in dict.fromkeys(_INFLECT[mark](last))]
 
 
-def slots(term: str) -> list[list[tuple[str, ...]]]:
+class Entry(Sequence[tuple[tuple[str, ...], ...]]):
     """One list entry as a sequence of places, each with its possible words (an empty tuple: may be left out).
 
-    `client* (âgé|senior)*` gives two places. `œ` is matched in both spellings. Raises ValueError on other signs.
+    `client* (âgé|senior)*` gives two places. `œ` is matched in both spellings. Forms are made when a place is asked
+    for, so that a long list costs little until a text comes near it. An optional beginning is dropped: it adds nothing
+    to what is found. Raises ValueError on parentheses that do not close or an entry without an obligatory word.
     """
-    out: list[list[tuple[str, ...]]] = []
-    position = 0
-    for found in _PIECE.finditer(term):
-        if term[position : found.start()].strip():
+
+    __slots__ = ("_made", "_pieces")
+
+    def __init__(self, term: str) -> None:
+        pieces: list[tuple[str, str, str]] = _PIECE.findall(term)
+        if term.count("(") != sum(1 for choice, _, _ in pieces if choice) or term.count("(") != term.count(")"):
             raise ValueError(term)
-        position = found.end()
-        choice, mark, word = found.group(1), found.group(2), found.group(3)
-        if word is None:
-            options = [form for option in choice.split("|") for form in _option(option.strip(), mark)]
-        else:
-            bare = word.rstrip("*+~")
-            options = _forms(bare, word[len(bare) : len(bare) + 1])
-            if "œ" in bare:
-                options += [tuple(_WORD.findall(fold(bare)))]
-        if any(options):
-            out.append(options)
-    if term[position:].strip():
-        raise ValueError(term)
-    return out
+        pieces = [piece for piece in pieces if _SOME_WORD.search(piece[0] or piece[2])]
+        while pieces and pieces[0][0] and "" in map(str.strip, pieces[0][0].split("|")):
+            del pieces[0]
+        if not pieces:
+            raise ValueError(term)
+        self._pieces = pieces
+        self._made: dict[int, tuple[tuple[str, ...], ...]] = {}
+
+    def __len__(self) -> int:
+        return len(self._pieces)
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[tuple[str, ...], ...]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[tuple[tuple[str, ...], ...]]: ...
+    def __getitem__(self, index: int | slice) -> tuple[tuple[str, ...], ...] | Sequence[tuple[tuple[str, ...], ...]]:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(len(self)))]
+        made = self._made.get(index)
+        if made is None:
+            made = self._made[index] = _place(*self._pieces[index])
+        return made
+
+
+def _place(choice: str, mark: str, word: str) -> tuple[tuple[str, ...], ...]:
+    """The forms of one piece of an entry: a word with its mark, or a choice."""
+    if not word:
+        return tuple(form for option in choice.split("|") for form in _option(option.strip(), mark))
+    bare = word.rstrip("*+~")
+    options = _forms(bare, word[len(bare) : len(bare) + 1])
+    if "œ" in bare:
+        options += [tuple(_WORD.findall(fold(bare)))]
+    return tuple(options)
 
 
 def _option(option: str, mark: str) -> list[tuple[str, ...]]:

@@ -8,7 +8,7 @@ worked-out part is dropped and begun again. Knows neither texts nor rules.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 MAX_NODES = 60_000
@@ -17,7 +17,7 @@ MAX_NODES = 60_000
 COMMON_WEIGHT = 100_000
 
 T = TypeVar("T")
-Places = list[list[tuple[str, ...]]]
+Places = Sequence[Sequence[tuple[str, ...]]]
 
 
 class Hit(NamedTuple, Generic[T]):
@@ -38,26 +38,28 @@ class _Pending(NamedTuple, Generic[T]):
 
 
 class _Node(Generic[T]):
-    """Where the words so far have led: what is complete, what may follow."""
+    """Where the words so far have led: what is complete, what may follow; `raw` is yet to be sorted into these two."""
 
-    __slots__ = ("accepts", "pending", "table")
+    __slots__ = ("accepts", "pending", "raw", "table")
 
     def __init__(self) -> None:
         self.accepts: list[T] = []
         self.pending: list[_Pending[T]] = []
+        self.raw: list[_Pending[T]] = []
         self.table: dict[str, _Node[T]] | None = None
 
-    def put(self, item: _Pending[T]) -> None:
-        """Note an entry that has come as far as this node; optional places are passed over as well."""
-        if item.tail:
-            self.pending.append(item)
-            return
-        if item.index == len(item.places):
-            self.accepts.append(item.value)
-            return
-        self.pending.append(item)
-        if () in item.places[item.index]:
-            self.put(item._replace(index=item.index + 1))
+    def settle(self) -> None:
+        """Sort `raw`; optional places are passed over as well."""
+        for item in self.raw:
+            tail, places, index, value = item
+            while not tail and index < len(places) and () in places[index]:
+                self.pending.append(_Pending((), places, index, value))
+                index += 1
+            if tail or index < len(places):
+                self.pending.append(_Pending(tail, places, index, value))
+            else:
+                self.accepts.append(value)
+        self.raw = []
 
 
 class Phrases(Generic[T]):
@@ -80,7 +82,7 @@ class Phrases(Generic[T]):
             if only and len(option) == 1:
                 node.accepts.append(value)
             else:
-                node.put(_Pending(option[1:], places, 1, value))
+                node.raw.append(_Pending(option[1:], places, 1, value))
 
     def match(self, words: list[str]) -> list[Hit[T]]:
         """All entries found in `words`, by start, then by length."""
@@ -91,6 +93,8 @@ class Phrases(Generic[T]):
             node = root.get(first)
             index = start + 1
             while node is not None:
+                if node.raw:
+                    node.settle()
                 if node.accepts:
                     out += [Hit(start, index, value) for value in node.accepts]
                 if index >= size or not node.pending:
@@ -116,7 +120,7 @@ class Phrases(Generic[T]):
                     target = table.get(option[0])
                     if target is None:
                         target = table[option[0]] = _Node()
-                    target.put(_Pending(option[1:], item.places, index, item.value))
+                    target.raw.append(_Pending(option[1:], item.places, index, item.value))
         node.table = table
         self._made += len(table)
         return table

@@ -14,12 +14,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from compliance_guardrails.policy.errors import quoted
 from compliance_guardrails.policy.paths import VARIABLE, policy_dir
 from compliance_guardrails.policy.strict import PolicyError, load_yaml
 
 from .evidence import Severity
 from .grammar import Grammar, GrammarFile, grammar_of
-from .inflect import slots, words_of
+from .inflect import Entry, words_of
 from .phrases import Phrases, Places, key_words
 from .rules_models import (
     CHARTER,
@@ -102,18 +103,14 @@ def terms(listed: str) -> Iterator[str]:
     return (entry for raw in listed.split(",") if (entry := raw.strip()))
 
 
-def _places(file: str, key: str, listed: str) -> Iterator[tuple[str, Places]]:
+def _places(file: str, key: str, listed: str) -> Iterator[tuple[str, Entry]]:
     """Each entry of a list with its places; `file` and `key` say where it stands, should it be malformed."""
     for entry in terms(listed):
         try:
-            places = slots(entry)
+            yield entry, Entry(entry)
         except ValueError:
-            raise PolicyError(file, key, f"des parenthèses fermées dans « {entry[:40]} »") from None
-        while places and () in places[0]:
-            del places[0]  # an optional beginning adds nothing to what is found
-        if not places:
-            raise PolicyError(file, key, f"au moins un mot obligatoire dans « {entry[:40]} »")
-        yield entry, places
+            expected = f"un mot, et des parenthèses fermées sans imbrication, dans {quoted(entry)}"
+            raise PolicyError(file, key, expected) from None
 
 
 def _bytes(words: Iterable[str]) -> frozenset[bytes]:
@@ -171,14 +168,14 @@ def compile_book(folder: Path) -> Book:
             for entry, places in _places(file, f"{group.characteristic}.{kind}", getattr(group, kind)):
                 bare = words_of(entry)
                 mentions.add(places, Mention(group.characteristic, kind, bare in weak, bare in ignored))
-                named.append(places)
+                named.append(list(places))
     rest: Phrases[Predicate | Mark] = Phrases()
     reasons: list[Places] = []
     for file, key, listed, value in _other_lists(attributes, predicates):
         for _, places in _places(file, key, listed):
             rest.add(places, value)
             if key in _REASONING:
-                reasons.append(places)
+                reasons.append(list(places))
     common = grammar.frequent | {
         word
         for listed in (attributes.persons, attributes.things, attributes.abstract_things)
