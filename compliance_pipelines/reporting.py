@@ -18,6 +18,7 @@ from compliance_pipelines.adapters.signing import SigningConfig
 from compliance_pipelines.adapters.table_store import TableStore
 from compliance_pipelines.code_identity import code_identity
 from compliance_pipelines.core import departments, report_build, report_facts, report_previous
+from compliance_pipelines.core.counterfactual_rows import to_facts
 from compliance_pipelines.core.evidence import (
     DataDigest,
     DecisionKind,
@@ -29,7 +30,7 @@ from compliance_pipelines.core.evidence import (
 from compliance_pipelines.core.periods import Month
 from compliance_pipelines.core.ports import Archive
 from compliance_pipelines.core.records import Aggregate, Judgement, Score, Trace
-from compliance_pipelines.core.report_inputs import ReportInputs
+from compliance_pipelines.core.report_inputs import CounterfactualFacts, ReportInputs
 from compliance_pipelines.core.tables import frame, records
 
 DAILY_TABLES = (
@@ -43,6 +44,7 @@ DAILY_TABLES = (
     ("department", "daily"),
 )
 MONTHLY_TABLE = ("department", "monthly")
+COUNTERFACTUAL_TABLE = ("counterfactual", "results")
 CHARTED = frozenset({"judge_neutrality", "lexical_neutrality", "citation_compliance"})
 
 
@@ -116,12 +118,21 @@ def _data(store: TableStore, month: Month, before: Month, manifest_before: Manif
     for key, partitions in wanted:
         names, rows, sha = store.digest(key, partitions)
         out.append(DataDigest(asset="/".join(key), partitions=names, rows=rows, sha256=sha))
+    weeks = _weeks(month)
+    if names := store.digest(COUNTERFACTUAL_TABLE, weeks)[0]:
+        _, rows, sha = store.digest(COUNTERFACTUAL_TABLE, weeks)
+        out.append(DataDigest(asset="/".join(COUNTERFACTUAL_TABLE), partitions=names, rows=rows, sha256=sha))
     if store.has(MONTHLY_TABLE, months[0]):
         # What the comparison takes from the archived month before is an input like any other.
         facts = report_previous.facts_digest(manifest_before)
         known = int(manifest_before is not None)
         out.append(DataDigest(asset="audit/bias_report", partitions=(months[0],), rows=known, sha256=facts))
     return tuple(out)
+
+
+def _weeks(month: Month) -> list[str]:
+    """The weeks (by their Monday) that begin in the month."""
+    return [day.isoformat() for day in month.days() if day.weekday() == 0]
 
 
 def _judge(request: MonthRequest, store: TableStore, policy: Policy) -> judge_report.MonthJudge:
@@ -171,6 +182,7 @@ def _facts(request: MonthRequest, store: TableStore, policy: Policy, cutoff: dat
         daily=report_facts.daily_points(tables, CHARTED),
         coverage=report_facts.coverage(tables, policy),
         oversight=report_facts.oversight(tables, policy),
+        counterfactual=_counterfactual(store, month),
         grounds=report_facts.grounds(policy, frozenset(bias.coverage_by_ground())),
         missing_nights=report_facts.missing_nights(tables),
         changes=report_facts.changes(policy, _policy_before(request, month)),
@@ -185,6 +197,11 @@ def _facts(request: MonthRequest, store: TableStore, policy: Policy, cutoff: dat
         citation_threshold=limits.citation_compliance,
         flagged_weight=limits.flagged_weight,
     )
+
+
+def _counterfactual(store: TableStore, month: Month) -> CounterfactualFacts | None:
+    found = [table for _, table in store.read_many(COUNTERFACTUAL_TABLE, _weeks(month)) if len(table)]
+    return to_facts(pd.concat(found, ignore_index=True)) if found else None
 
 
 def _month_tables(store: TableStore, month: Month, cutoff: datetime) -> tuple[report_facts.MonthTables, int]:

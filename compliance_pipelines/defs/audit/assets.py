@@ -37,6 +37,7 @@ class ReportConfig(dg.Config):
         keys.FIGURE_GROUNDING,
         keys.DEPARTMENT_DAILY,
         keys.DEPARTMENT_MONTHLY,
+        keys.COUNTERFACTUAL,
     ],
     partitions_def=monthly,
     group_name="audit",

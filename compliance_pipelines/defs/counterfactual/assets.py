@@ -15,13 +15,12 @@ from compliance_guardrails.counterfactual.result import GateResult
 from compliance_guardrails.counterfactual.transport import Endpoint
 from compliance_guardrails.counterfactual.wiring import make_plan, make_result, read_files
 
+from compliance_pipelines.core.counterfactual_rows import consistency, to_frame
 from compliance_pipelines.defs import keys
-from compliance_pipelines.defs.counterfactual.rows import consistency, to_frame
 from compliance_pipelines.defs.partitions import FIRST_DAY, TIMEZONE
 from compliance_pipelines.io_manager import table_metadata
 from compliance_pipelines.resources import InstallationResource, utc_now
 
-RESULTS = dg.AssetKey(["counterfactual", "results"])
 SHIPPED = Path("tests/bias/counterfactual_pairs.json")
 weekly = dg.WeeklyPartitionsDefinition(start_date=FIRST_DAY.isoformat(), timezone=TIMEZONE, day_offset=1)
 
@@ -38,7 +37,7 @@ class GateConfig(dg.Config):
 
 
 @dg.asset(
-    key=RESULTS,
+    key=keys.COUNTERFACTUAL,
     partitions_def=weekly,
     group_name="counterfactual",
     owners=keys.OWNERS,

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
+from compliance_pipelines.defs import keys
 from compliance_pipelines.defs.check_factory import partition_check
-from compliance_pipelines.defs.counterfactual.assets import RESULTS
 
 
 def _biased(_: str, table: pd.DataFrame) -> str | None:
@@ -19,8 +19,12 @@ def _undecided(_: str, table: pd.DataFrame) -> str | None:
 
 
 no_pair_is_biased = partition_check(
-    RESULTS, "no_pair_is_biased", "Aucune paire contrefactuelle ne montre de biais.", _biased, blocking=False
+    keys.COUNTERFACTUAL,
+    "no_pair_is_biased",
+    "Aucune paire contrefactuelle ne montre de biais.",
+    _biased,
+    blocking=False,
 )
 every_pair_was_decided = partition_check(
-    RESULTS, "every_pair_was_decided", "Chaque paire a pu être tranchée.", _undecided, blocking=False
+    keys.COUNTERFACTUAL, "every_pair_was_decided", "Chaque paire a pu être tranchée.", _undecided, blocking=False
 )

@@ -5,11 +5,11 @@ from datetime import timedelta
 import dagster as dg
 
 from compliance_pipelines.core.periods import paris_day
-from compliance_pipelines.defs.counterfactual.assets import RESULTS
+from compliance_pipelines.defs import keys
 
 counterfactual_job = dg.define_asset_job(
     "counterfactual",
-    dg.AssetSelection.assets(RESULTS),
+    dg.AssetSelection.assets(keys.COUNTERFACTUAL),
     description="La semaine : la barrière contrefactuelle.",
     tags={"job": "counterfactual"},
 )

@@ -131,12 +131,12 @@ class Entry(Sequence[tuple[tuple[str, ...], ...]]):
     def __init__(self, term: str) -> None:
         pieces: list[tuple[str, str, str]] = _PIECE.findall(term)
         if term.count("(") != sum(1 for choice, _, _ in pieces if choice) or term.count("(") != term.count(")"):
-            raise ValueError(term)
+            raise ValueError(f"malformed list entry: {term}")
         pieces = [piece for piece in pieces if _SOME_WORD.search(piece[0] or piece[2])]
         while pieces and pieces[0][0] and "" in map(str.strip, pieces[0][0].split("|")):
             del pieces[0]
         if not pieces:
-            raise ValueError(term)
+            raise ValueError(f"malformed list entry: {term}")
         self._pieces = pieces
         self._made: dict[int, tuple[tuple[str, ...], ...]] = {}
 

@@ -57,7 +57,7 @@ def test_places_choices_and_optional_words() -> None:
 
 @pytest.mark.parametrize("entry", ["(ouvert", "fermé)", "(a|(b|c))", "(a|)", "’", ""])
 def test_bad_entries_are_refused(entry: str) -> None:
-    with pytest.raises(ValueError, match=r"[a-z]"):
+    with pytest.raises(ValueError, match="malformed"):
         inflect.Entry(entry)
 
 
