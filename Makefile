@@ -29,6 +29,11 @@ $(VENV)-eval/.run: requirements/eval.txt  ## Ragas in an environment of its own
 	$(VENV)-eval/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/eval.txt
 	touch $@
 
+$(VENV)-litellm/.run: requirements/litellm.txt  ## The gateway of the tests in an environment of its own
+	test -x $(VENV)-litellm/bin/python || $(PYTHON) -m venv $(VENV)-litellm
+	$(VENV)-litellm/bin/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/litellm.txt
+	touch $@
+
 demo: setup  ## The whole promise on the shipped sample: traces in, archived and verified PDF out
 	@$(BIN)/compliance demo
 
@@ -36,8 +41,8 @@ ui: setup  ## Dagster's web interface with the demo's runs (http://127.0.0.1:300
 	@mkdir -p $(DAGSTER_HOME) && ln -sf $(CURDIR)/dagster.yaml $(DAGSTER_HOME)/dagster.yaml
 	env --default-signal=INT --default-signal=TERM $(BIN)/dagster dev -w workspace.yaml -h 127.0.0.1 -p 3000
 
-test: $(VENV)/.dev $(VENV)-eval/.run  ## Every test that needs Python and the package registries only
-	$(BIN)/python -m pytest -m "not services and not soak"
+test: $(VENV)/.dev $(VENV)-eval/.run $(VENV)-litellm/.run  ## Every test that needs Python and the package registries only
+	$(BIN)/python -m pytest -m "not services and not soak" -n 2 --dist loadfile
 
 test-services: $(VENV)/.dev system-packages  ## Tests against real servers that Debian packages bring
 	$(BIN)/python -m pytest -m "services and not soak"

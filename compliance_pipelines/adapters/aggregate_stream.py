@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from compliance_pipelines.core import statistics
@@ -101,16 +100,20 @@ def _finished(
 
 def _row_groups(files: Sequence[Path]) -> Iterator[pa.Table]:
     for path in files:
-        with pq.ParquetFile(path, read_dictionary=[*_NAMES, "cluster"]) as file:
+        # a column of nulls alone has no type that could be read as a dictionary
+        named = [f.name for f in pq.read_schema(path) if not pa.types.is_null(f.type)]
+        with pq.ParquetFile(path, read_dictionary=[n for n in (*_NAMES, "cluster") if n in named]) as file:
             for k in range(file.num_row_groups):
                 table = file.read_row_group(k, columns=[*_NAMES, "cluster", "value"], use_threads=False)
+                if not table.num_rows:
+                    continue
                 if table.column("cluster").null_count:
                     # a trace without a conversation is a conversation of its own
                     alone = file.read_row_group(k, columns=["trace_id"], use_threads=False).column("trace_id")
-                    together = table.column("cluster").cast(pa.string())
-                    together = pc.coalesce(together, alone.cast(pa.string()))
+                    together = table.column("cluster").to_pandas().astype(object)
+                    together = together.where(together.notna(), alone.to_pandas())
                     at = table.schema.get_field_index("cluster")
-                    table = table.set_column(at, "cluster", together)
+                    table = table.set_column(at, "cluster", pa.array(together, pa.string()))
                 yield table
 
 

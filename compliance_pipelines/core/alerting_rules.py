@@ -7,6 +7,7 @@ The lexical evaluator is indicative: it raises no neutrality alert. Limits and w
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
@@ -20,8 +21,9 @@ from compliance_guardrails.policy.types import AlertName
 from compliance_pipelines.core.alerting import ALL_DEPARTMENTS, Key, Level, Observation
 from compliance_pipelines.core.alerting_text import Links, notes
 from compliance_pipelines.core.periods import Month, day_window, paris_day
-from compliance_pipelines.core.records import Aggregate
+from compliance_pipelines.core.records import Aggregate, Score, Trace
 
+UNCITED_EVENT = "uncited-specific-claim"
 JUDGED = "judge_neutrality"
 NEUTRALITIES = (JUDGED, "lexical_neutrality")
 NIGHT, DAYTIME = "nuit", "journée"
@@ -142,6 +144,30 @@ def daytime(windows: Iterable[Window], policy: Policy, links: Links) -> list[Obs
             what = f"Fenêtre de {policy.thresholds.uncited_burst.window_minutes} min"
             out.append(_condition(burst, policy, seen, level, gap, what, float(seen.uncited), seen.uncited, links))
     return out
+
+
+def windows(
+    figures: Mapping[str, tuple[float | None, int]],
+    traces: Iterable[Trace],
+    scores: Iterable[Score],
+    policy: Policy,
+    at: datetime,
+) -> list[Window]:
+    """The trailing windows of the watched departments at `at`.
+
+    figures: (mean, N) by department from the intraday judge. scores: Langfuse's, among which the hook's events; those
+    named `uncited-specific-claim` count where their trace is known.
+    """
+    burst = policy.thresholds.uncited_burst
+    start = at - timedelta(minutes=burst.window_minutes)
+    departments = {trace.trace_id: trace.department for trace in traces}
+    uncited = Counter(
+        departments[score.trace_id]
+        for score in scores
+        if score.name == UNCITED_EVENT and score.trace_id in departments and start < score.observed_at <= at
+    )
+    watched = dict.fromkeys((*policy.sampling.intraday.departments, *burst.departments))
+    return [Window(d, at, *figures.get(d, (None, 0)), uncited=uncited[d]) for d in watched]
 
 
 def _condition(

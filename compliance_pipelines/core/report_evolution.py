@@ -34,7 +34,7 @@ MINUS = "−"
 class _Pair:
     """The rows of one department in both months; `before` is None where there is nothing to compare with."""
 
-    now: Aggregate
+    current: Aggregate
     before: Aggregate | None
     masked_before: bool
 
@@ -67,7 +67,7 @@ def evolution_blocks(context: Context, section: int, metric: str) -> tuple[tuple
     figures = tuple(
         figure
         for pair in pairs
-        if not context.hides(pair.now)
+        if not context.hides(pair.current)
         for figure in _figures(section, metric, pair, broken=bool(breaks))
     )
     return tuple(blocks), figures
@@ -106,11 +106,11 @@ def _table(context: Context, metric: str, name: str, pairs: Sequence[_Pair], *, 
 
 
 def _row(context: Context, metric: str, pair: _Pair, *, broken: bool) -> tuple[Cell, ...]:
-    head = Cell(context.label(pair.now.department), strong=True)
-    if context.hides(pair.now) or pair.masked_before:
+    head = Cell(context.label(pair.current.department), strong=True)
+    if context.hides(pair.current) or pair.masked_before:
         blank = masked_cell()
         return (head, blank, blank, blank, blank, Cell("non communiquée", muted=True))
-    now, before = pair.now, pair.before
+    now, before = pair.current, pair.before
     bases = f"{fmt.integer(before.n_scored) if before else fmt.ABSENT} / {fmt.integer(now.n_scored)}"
     return (
         head,
@@ -139,9 +139,9 @@ def _gap(metric: str, pair: _Pair) -> str:
 
 
 def _difference(pair: _Pair) -> float | None:
-    if pair.before is None or pair.before.mean is None or pair.now.mean is None:
+    if pair.before is None or pair.before.mean is None or pair.current.mean is None:
         return None
-    return pair.now.mean - pair.before.mean
+    return pair.current.mean - pair.before.mean
 
 
 def _state(pair: _Pair, *, broken: bool) -> str:
@@ -149,7 +149,7 @@ def _state(pair: _Pair, *, broken: bool) -> str:
         return "non comparable"
     if _difference(pair) is None:
         return "sans point de comparaison"
-    now, before = pair.now, pair.before
+    now, before = pair.current, pair.before
     if before is None or None in (now.ci_low, now.ci_high, before.ci_low, before.ci_high):
         return "écart non établi"
     if (now.ci_low or 0.0) > (before.ci_high or 0.0):
@@ -166,7 +166,7 @@ def _word(pair: _Pair, *, broken: bool) -> str:
 
 
 def _figures(section: int, metric: str, pair: _Pair, *, broken: bool) -> tuple[Figure, ...]:
-    department = fmt.clean(pair.now.department, 64)
+    department = fmt.clean(pair.current.department, 64)
     if pair.masked_before:
         return (Figure(section, department, metric, "previous_mean", None, "non communiqué"),)
     before = pair.before

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import jsonschema
 import pytest
 import yaml
 from compliance_guardrails.metrics import Metric
@@ -104,6 +105,17 @@ def test_every_panel_query_returns_data(
     if panel["type"] == "table":
         assert len(series) == gauges.QUEUE_SHOWN
         assert all({"department", "observed", "trace"} <= set(s["metric"]) for s in series)
+
+
+@pytest.mark.parametrize("path", DASHBOARDS, ids=lambda p: p.stem)
+def test_dashboards_are_what_grafana_reads(path: Path) -> None:
+    """dashboard.schema.json was made from the types of the npm package @grafana/schema 11.6.0 (Apache-2.0)."""
+    schema = json.loads((MONITORING / "dashboard.schema.json").read_text(encoding="utf-8"))
+    check = jsonschema.Draft7Validator(schema)
+    made = json.loads(path.read_text(encoding="utf-8"))
+    assert [f"{list(e.path)}: {e.message}" for e in check.iter_errors(made)] == []
+    made["panels"][0]["gridPos"]["x"] = "left"
+    assert not check.is_valid(made)
 
 
 def test_rules_pass_promtool() -> None:

@@ -97,8 +97,8 @@ def last_question(messages: Any) -> str:
 
 async def search(request: Any, user: Mapping[str, Any], files: Sequence[Any], question: str) -> list[Any]:
     """The best match in `files` by plain vector search, as Open WebUI finds it for this user."""
-    from open_webui.models.users import Users
-    from open_webui.retrieval.utils import get_sources_from_items
+    from open_webui.models.users import Users  # ty: ignore[import-not-found]
+    from open_webui.retrieval.utils import get_sources_from_items  # ty: ignore[import-not-found]
 
     found = Users.get_user_by_id(user["id"])
     person = await found if inspect.isawaitable(found) else found

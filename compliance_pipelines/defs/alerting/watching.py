@@ -88,7 +88,7 @@ def runs(
         updated_after=since - timedelta(seconds=1),
     )
     found = instance.get_run_records(wanted, limit=BATCH, order_by="update_timestamp", ascending=True)
-    seen = []
+    seen, succeeded = [], {}
     for record in found:
         run, at = record.dagster_run, _ended(record)
         failed = run.status is dg.DagsterRunStatus.FAILURE
@@ -97,8 +97,10 @@ def runs(
         link = alerting.links.run(run.run_id)
         seen.append(alerting_rules.event(AlertName.RUN_FAILED, run.job_name, what, at, failed, policy, link))
         if not failed:
-            _push(alerting, run.job_name, gauges.last_success(at))
+            succeeded[run.job_name] = at
     alerting.outbox.observe(seen, now)
+    for job, at in succeeded.items():
+        _push(alerting, job, gauges.last_success(at))
     return (found[-1].update_timestamp.astimezone(UTC) if found else since).isoformat()
 
 

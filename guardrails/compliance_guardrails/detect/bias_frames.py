@@ -40,7 +40,7 @@ def find(
     for group in groups:
         if not _subject(reading, group):
             continue
-        if _every(reading, group):
+        if _every(reading, group) or _judged(reading, group):
             yield _statement(group, group.start, group.end, "stereotype", "frame")
         for at, end, family in _of_subject(reading, group):
             yield _statement(group, at, end, family, "frame")
@@ -72,6 +72,20 @@ def _every(reading: Reading, group: Hit[Mention]) -> bool:
     return not plain
 
 
+def _judged(reading: Reading, group: Hit[Mention]) -> bool:
+    """ "Un délégué malade, c’est du cinéma": a group set apart, then a verdict; "aucun étranger ne …"."""
+    words, grammar = reading.words, reading.grammar
+    head = reading.word(group.start) if reading.word(group.start) in grammar.nobody else reading.word(group.start - 1)
+    if head in grammar.nobody:
+        return not {"ne", "n", "should", "can", "will", "is"}.isdisjoint(words[group.end : group.end + 4])
+    for at in range(group.end, min(len(words), group.end + SUBJECT_REACH)):
+        if words[at] == "," and words[at + 1 : at + 3] in (["c", "est"], ["ce", "n"]):
+            return True
+        if words[at] in _ENDS:
+            return False
+    return False
+
+
 def _orders(reading: Reading) -> Iterator[tuple[int, int]]:
     """Orders: a French imperative not listed as harmless (or denied), an English verb at the head of a clause."""
     words, grammar = reading.words, reading.grammar
@@ -83,10 +97,25 @@ def _orders(reading: Reading) -> Iterator[tuple[int, int]]:
                 yield at, at + 1
         elif word in {"don", "do", "never"} and reading.word(at + 1) in {"t", "not"} and _head(reading, at):
             yield at, min(at + 3, len(words))
+        elif word == "pas" and _advised_against(reading, at):
+            yield at - 1, at + 2
     if not grammar.english.isdisjoint(words):
         for hit in reading.marks.get("english_orders", ()):
             if _head(reading, hit.start):
                 yield hit.start, hit.end
+
+
+def _advised_against(reading: Reading, at: int) -> bool:
+    """ "il convient de ne pas embaucher": an infinitive denied, unless it is itself unfavourable or a mere purpose."""
+    verb = reading.word(at + 1)
+    if reading.word(at - 1) != "ne" or not verb.endswith(("er", "ir", "re")) or verb in reading.grammar.copulas:
+        return False
+    if reading.word(at - 2) == "pour" or any(
+        hit.start == at + 1 and hit.value.polarity == "negative" for hit in reading.predicates
+    ):
+        return False
+    lead = reading.words[max(0, at - 6) : at - 1]
+    return not reading.grammar.advice.isdisjoint(lead)
 
 
 def _denied(reading: Reading, at: int) -> bool:
@@ -113,7 +142,7 @@ def _refusals(reading: Reading) -> Iterator[tuple[int, int]]:
         if word in {"pas", "plus"}:
             refused = ahead[:1] in (["de"], ["d"], ["question"], ["un"], ["une"])
         elif word in {"aucun", "aucune"}:
-            refused = not {"pour", "aux", "a"}.isdisjoint(ahead[1:])
+            refused = not {"pour", "aux"}.isdisjoint(ahead[1:])
         elif word == "no":
             refused = "for" in ahead
         else:

@@ -14,13 +14,14 @@ from . import bias_frames, reasoning
 from .bias_targets import Targets, only_a_state, targets
 from .phrases import Hit
 from .polarity import unfavourable
-from .reading import Reading, Statement
+from .reading import PUNCTUATION, Reading, Statement
 from .rulebook import Mention, Predicate
 
 REACH = 30
 AMONG_REACH = 6
 SUPERIOR_REACH = 8
 NEAR = 40
+AGENT_REACH = 8
 _THAN = frozenset({"que", "qu", "than"})
 _REFUSED = frozenset({"non", "no"})
 _GRAVITY = {"stereotype": 0, "differential": 1, "exclusion": 2}
@@ -112,6 +113,8 @@ def _candidates(reading: Reading, about: Targets, predicate: Hit[Predicate], fam
             if (plain or target.start <= predicate.start) and _ascribed(reading, target, predicate):
                 yield target
         return
+    if reading.has("bias_other_reasons"):
+        return
     clause = reading.has("contract_terms")
     for target in about.groups + about.owned + (about.loose if family == "exclusion" else []):
         if (target.start, target.end) not in telling or (clause and only_a_state(reading, target)):
@@ -140,14 +143,22 @@ def _decided(reading: Reading, target: Hit[Mention], predicate: Hit[Predicate]) 
 
 
 def _is_agent(reading: Reading, target: Hit[Mention], predicate: Hit[Predicate]) -> bool:
-    """ "Les seniors préfèrent", "les grévistes ont bloqué": what the group does is not done to it."""
-    gap = reading.words[target.end : predicate.start]
-    verb = reading.words[predicate.start]
-    if target.end > predicate.start or len(gap) > 2:
+    """ "Les seniors préfèrent", "l’assurée souhaite retirer": what the group does is not done to it.
+
+    So it is for a group that stands before an active verb in the same part of the sentence, no pronoun between.
+    """
+    if target.value.kind not in {"people", "qualities", "loose_qualities"} or target.end > predicate.start:
         return False
-    if gap and gap[0] in reading.grammar.agents:
-        return "ete" not in gap and verb != "ete"
-    return not gap and verb.endswith("ent")
+    gap = reading.words[target.end : predicate.start]
+    if not PUNCTUATION.isdisjoint(gap) or len(gap) > AGENT_REACH:
+        return False
+    verb, grammar = reading.words[predicate.start], reading.grammar
+    if gap and gap[0] in grammar.agents and "ete" not in gap:
+        return True
+    last = gap[-1] if gap else ""
+    if last in grammar.object_pronouns or last in grammar.passives or not grammar.norms.isdisjoint(gap):
+        return False
+    return verb.endswith(("er", "ir", "ent", "ed")) or (not gap and verb.endswith("e"))
 
 
 def _superior(reading: Reading, groups: list[Hit[Mention]]) -> Iterator[Statement]:

@@ -67,6 +67,10 @@ class Grammar:
     english: frozenset[str]
     harmless_when_denied: frozenset[str]
     alone: frozenset[str]
+    passives: frozenset[str]
+    advice: frozenset[str]
+    object_pronouns: frozenset[str]
+    nobody: frozenset[str]
     frequent: frozenset[str]
 
 

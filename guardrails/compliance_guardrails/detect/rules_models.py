@@ -124,6 +124,7 @@ class Contexts(StrictModel):
 
     condemned: Terms
     entitled: Terms
+    other_reasons: Terms
     reported: Terms
 
 
