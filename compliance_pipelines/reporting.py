@@ -17,7 +17,7 @@ from compliance_pipelines.adapters import judge_report, lexical_judge, pdf, sign
 from compliance_pipelines.adapters.signing import SigningConfig
 from compliance_pipelines.adapters.table_store import TableStore
 from compliance_pipelines.code_identity import code_identity
-from compliance_pipelines.core import departments, report_build, report_facts, report_previous
+from compliance_pipelines.core import departments, report_build, report_facts, report_previous, review_queue
 from compliance_pipelines.core.counterfactual_rows import to_facts
 from compliance_pipelines.core.evidence import (
     DataDigest,
@@ -31,6 +31,7 @@ from compliance_pipelines.core.periods import Month
 from compliance_pipelines.core.ports import Archive
 from compliance_pipelines.core.records import Aggregate, Judgement, Score, Trace
 from compliance_pipelines.core.report_inputs import CounterfactualFacts, ReportInputs
+from compliance_pipelines.core.review_queue import ReviewItem
 from compliance_pipelines.core.tables import frame, records
 
 DAILY_TABLES = (
@@ -45,6 +46,7 @@ DAILY_TABLES = (
 )
 MONTHLY_TABLE = ("department", "monthly")
 COUNTERFACTUAL_TABLE = ("counterfactual", "results")
+REVIEWS_TABLE = ("langfuse", "review_items")
 CHARTED = frozenset({"judge_neutrality", "lexical_neutrality", "citation_compliance"})
 
 
@@ -118,10 +120,10 @@ def _data(store: TableStore, month: Month, before: Month, manifest_before: Manif
     for key, partitions in wanted:
         names, rows, sha = store.digest(key, partitions)
         out.append(DataDigest(asset="/".join(key), partitions=names, rows=rows, sha256=sha))
-    weeks = _weeks(month)
-    if names := store.digest(COUNTERFACTUAL_TABLE, weeks)[0]:
-        _, rows, sha = store.digest(COUNTERFACTUAL_TABLE, weeks)
-        out.append(DataDigest(asset="/".join(COUNTERFACTUAL_TABLE), partitions=names, rows=rows, sha256=sha))
+    for key, partitions in ((COUNTERFACTUAL_TABLE, _weeks(month)), (REVIEWS_TABLE, days)):
+        names, rows, sha = store.digest(key, partitions)
+        if names:
+            out.append(DataDigest(asset="/".join(key), partitions=names, rows=rows, sha256=sha))
     if store.has(MONTHLY_TABLE, months[0]):
         # What the comparison takes from the archived month before is an input like any other.
         facts = report_previous.facts_digest(manifest_before)
@@ -224,7 +226,13 @@ def _month_tables(store: TableStore, month: Month, cutoff: datetime) -> tuple[re
         daily=daily,
         read_counts=counts,
         missing=[day for day in month.days() if day not in counts],
+        reviews=_reviews(store, days, cutoff),
     ), late
+
+
+def _reviews(store: TableStore, days: list[str], cutoff: datetime) -> list[ReviewItem]:
+    found = (row for _, table in store.read_many(REVIEWS_TABLE, days) for row in records(table, ReviewItem))
+    return review_queue.latest(found, cutoff)
 
 
 def _concat(parts: list[pd.DataFrame], empty: pd.DataFrame) -> pd.DataFrame:

@@ -25,7 +25,7 @@ from compliance_pipelines.adapters.judge_config import JudgeConfigError, JudgeSe
 from compliance_pipelines.adapters.judge_pool import Budget, Limits
 from compliance_pipelines.adapters.judge_probes import gateway
 from compliance_pipelines.adapters.langfuse_api import ApiReader
-from compliance_pipelines.adapters.langfuse_api_http import Server
+from compliance_pipelines.adapters.langfuse_api_http import LangfuseHttp, Server
 from compliance_pipelines.adapters.langfuse_export import ExportReader
 from compliance_pipelines.adapters.signing import SigningConfig
 from compliance_pipelines.core.periods import Month
@@ -36,6 +36,10 @@ from compliance_pipelines.reporting import MonthRequest
 from compliance_pipelines.resources_alerting import AlertingResource, alerting_from
 
 _EMBEDDED_HMAC_KEY = b"compliance-pipelines embedded default, not a secret"
+
+
+# what may be written to a Langfuse that is read: scores, items of the review queues, items of the golden datasets
+WRITE_BACK = ("scores", "queues", "golden")
 
 
 class SettingsError(ValueError):
@@ -53,6 +57,7 @@ class Settings:
     namespace: str
     synthetic: bool
     langfuse_url: str
+    write_back: tuple[str, ...]
     s3_endpoint: str
     s3_bucket: str
     signing_p12: Path | None
@@ -67,6 +72,7 @@ def settings(env: Mapping[str, str] | None = None) -> Settings:
         raise SettingsError(f"LANGFUSE_EXPORT={export} : chemin introuvable, attendu un dossier ou un fichier d'export")
     # an explicit export is read instead of a server that other tools may have configured
     langfuse = env.get("LANGFUSE_BASE_URL") or env.get("LANGFUSE_HOST") or ""
+    written = _write_back(env.get("LANGFUSE_WRITE_BACK"))
     policy_dir = env.get("COMPLIANCE_POLICY_DIR")
     if policy_dir and not Path(policy_dir).is_dir():
         raise SettingsError(f"COMPLIANCE_POLICY_DIR={policy_dir} : dossier introuvable")
@@ -90,10 +96,21 @@ def settings(env: Mapping[str, str] | None = None) -> Settings:
         namespace=env.get("NAMESPACE") or "local",
         synthetic=not export and not langfuse,
         langfuse_url="" if export else langfuse,
+        write_back=written,
         s3_endpoint=endpoint,
         s3_bucket=env.get("S3_BUCKET") or "ai-audit",
         signing_p12=Path(p12).absolute() if p12 else None,
     )
+
+
+def _write_back(given: str | None) -> tuple[str, ...]:
+    if not given:
+        return WRITE_BACK
+    asked = tuple(part.strip() for part in given.split(",") if part.strip())
+    if asked != ("none",) and not set(asked) <= set(WRITE_BACK):
+        expected = f"attendu none, ou une liste parmi {', '.join(WRITE_BACK)}"
+        raise SettingsError(f"LANGFUSE_WRITE_BACK={given[:60]} : {expected}")
+    return () if asked == ("none",) else asked
 
 
 def sample_export() -> Path:
@@ -117,11 +134,15 @@ class PolicyResource(dg.ConfigurableResource):
 
 
 class TraceSourceResource(dg.ConfigurableResource):
-    """Where traces and scores are read from: the Langfuse API when `langfuse_url` is set, an export otherwise."""
+    """Where traces and scores are read from: the Langfuse API when `langfuse_url` is set, an export otherwise.
+
+    `write_back` names what may be written there (see WRITE_BACK); nothing is ever written for an export.
+    """
 
     export: str
     home: str
     langfuse_url: str = ""
+    write_back: list[str] = []  # noqa: RUF012  a field of the configuration, copied by it
     hmac_key_variable: str = "COMPLIANCE_HMAC_KEY"
     synthetic: bool = False
 
@@ -129,10 +150,23 @@ class TraceSourceResource(dg.ConfigurableResource):
         """A reader that attributes departments by `policy`; both kinds have the same methods."""
         key, _ = pseudonym_key(self.hmac_key_variable)
         if self.langfuse_url:
-            keys = (os.environ.get(name, "") for name in ("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY"))
             state = Path(self.home) / "state" / "langfuse"
-            return ApiReader(Server(self.langfuse_url, *keys), state, policy.resolve_department, key)
+            return ApiReader(self._server(), state, policy.resolve_department, key)
         return ExportReader(Path(self.export), Path(self.home) / "state", policy.resolve_department, key)
+
+    def http(self) -> LangfuseHttp:
+        """A connection to the server for reviews and writing; close it after use."""
+        return LangfuseHttp(self._server())
+
+    def why_not(self, what: str) -> str | None:
+        """Why `what` (one of WRITE_BACK) is not written, in French; None when it is."""
+        if not self.langfuse_url:
+            return "aucun serveur Langfuse configuré"
+        return None if what in self.write_back else f"LANGFUSE_WRITE_BACK ne comprend pas {what}"
+
+    def _server(self) -> Server:
+        keys = (os.environ.get(name, "") for name in ("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY"))
+        return Server(self.langfuse_url, *keys)
 
 
 class ArchiveResource(dg.ConfigurableResource):
@@ -305,7 +339,11 @@ def from_env() -> dict[str, object]:
         "judge": judge_from_env(home),
         "alerting": alerting_from_env(home),
         "source": TraceSourceResource(
-            export=str(found.export), home=home, langfuse_url=found.langfuse_url, synthetic=found.synthetic
+            export=str(found.export),
+            home=home,
+            langfuse_url=found.langfuse_url,
+            write_back=list(found.write_back),
+            synthetic=found.synthetic,
         ),
         "archive": ArchiveResource(home=home, s3_endpoint=found.s3_endpoint, s3_bucket=found.s3_bucket),
         "installation": InstallationResource(

@@ -35,7 +35,7 @@ def judge(env: Mapping[str, str], timeout: float = TIMEOUT_SECONDS) -> Finding:
         digest = digest_of(found, timeout)
 
         async def ask() -> str | None:
-            async with ChatClient(found, {"temperature": 0, "max_tokens": 16}, timeout, 1) as client:
+            async with ChatClient(found, {"temperature": 0, "max_tokens": 16}, timeout) as client:
                 # the wall clock only turns a Retry-After date into seconds, which are not waited for here
                 return (await client.ask(_ASKED, None, lambda: datetime.min.replace(tzinfo=UTC))).reason
 

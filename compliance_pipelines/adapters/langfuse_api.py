@@ -39,7 +39,7 @@ from compliance_pipelines.adapters.langfuse_api_sources import (
 )
 from compliance_pipelines.adapters.langfuse_api_windows import Progress, WindowReader
 from compliance_pipelines.adapters.langfuse_spill import bucket_count, by_day
-from compliance_pipelines.core import assembly
+from compliance_pipelines.core import assembly, reconciliation
 from compliance_pipelines.core.extraction import (
     ReadReport,
     Scores,
@@ -144,6 +144,7 @@ class ApiReader:
                 rows = self._observations(journals, span, first, last, report)
                 yield list(exchanges(rows, first, last, report, self.resolve, self.hmac_key, "api"))
             self._ledger().keep(counts)
+            reconciliation.note(report, counts, self._row_counts(first, last))
             done = True
         finally:
             folder.remove() if done else folder.release()
@@ -232,6 +233,9 @@ class ApiReader:
         for journal in journals:
             for segment in journal.segments(*span):
                 for row in unpack_observations(segment):
+                    if first <= (day := row_day(row)) <= last:
+                        # a v3 trace is no row that the server counts
+                        report.count(day, reconciliation.READ, row.kind != "TRACE")
                     if self._counts(row, first, last, report):
                         yield row
 

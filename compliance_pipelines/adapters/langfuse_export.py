@@ -44,6 +44,15 @@ class ExportReader:
         self.resolve = resolve
         self.hmac_key = hmac_key
 
+    def __enter__(self) -> ExportReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Nothing is held between two reads; the reader of a server closes its connections here."""
+
     def files(self) -> list[Path]:
         """The export files, in name order; raises ExportError when there are none."""
         if self.source.is_file():

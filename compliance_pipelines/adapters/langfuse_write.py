@@ -19,12 +19,11 @@ import msgspec
 
 from compliance_pipelines.adapters.langfuse_api_http import LangfuseError, LangfuseHttp, NotThereError
 from compliance_pipelines.adapters.langfuse_api_sources import moment
+from compliance_pipelines.adapters.langfuse_reviews import OUTCOME, QUEUE_PREFIX, QUEUES, items_path, listed
 
 _BATCH_ROWS = 100
 _BATCH_BYTES = 3_000_000
-_LISTED = 100
 _TRIES = 4
-_OUTCOME = "review_outcome"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +117,8 @@ class LangfuseWriter:
 
     def ensure_queue(self, department: str) -> str:
         """The id of the queue `review-<department>`, made with its `review_outcome` configuration when missing."""
-        name = f"review-{department}"
-        for queue in self._list("/api/public/annotation-queues"):
+        name = f"{QUEUE_PREFIX}{department}"
+        for queue in listed(self.http, QUEUES):
             if queue.get("name") == name:
                 return str(queue["id"])
         body = {
@@ -127,12 +126,12 @@ class LangfuseWriter:
             "description": "Réponses à relire par un référent",
             "scoreConfigIds": [self._outcome_config()],
         }
-        return str(self.http.send("POST", "/api/public/annotation-queues", body, _read_row, repeat=False).value["id"])
+        return str(self.http.send("POST", QUEUES, body, _read_row, repeat=False).value["id"])
 
     def queue_items(self, department: str) -> list[QueueItem]:
         """Every item of the department's queue, in order of creation; empty when there is no queue."""
-        name = f"review-{department}"
-        found = [q for q in self._list("/api/public/annotation-queues") if q.get("name") == name]
+        name = f"{QUEUE_PREFIX}{department}"
+        found = [q for q in listed(self.http, QUEUES) if q.get("name") == name]
         return self._items(str(found[0]["id"])) if found else []
 
     def enqueue(self, department: str, trace_ids: Iterable[str]) -> int:
@@ -177,7 +176,7 @@ class LangfuseWriter:
         return sent
 
     def _put_item(self, queue_id: str, key: tuple[str, str]) -> None:
-        path = f"/api/public/annotation-queues/{quote(queue_id, safe='')}/items"
+        path = items_path(queue_id)
         for attempt in range(_TRIES):
             try:
                 self.http.send("POST", path, {"objectId": key[1], "objectType": key[0]}, _read_row, repeat=False)
@@ -191,34 +190,19 @@ class LangfuseWriter:
                 return
 
     def _items(self, queue_id: str) -> list[QueueItem]:
-        path = f"/api/public/annotation-queues/{quote(queue_id, safe='')}/items"
-        found = [_item(row) for row in self._list(path)]
+        found = [_item(row) for row in listed(self.http, items_path(queue_id))]
         return sorted(found, key=lambda item: (item.created_at, item.item_id))
 
     def _outcome_config(self) -> str:
-        for config in self._list("/api/public/score-configs"):
-            if config.get("name") == _OUTCOME and not config.get("isArchived"):
+        for config in listed(self.http, "/api/public/score-configs"):
+            if config.get("name") == OUTCOME and not config.get("isArchived"):
                 return str(config["id"])
         body = {
-            "name": _OUTCOME,
+            "name": OUTCOME,
             "dataType": "CATEGORICAL",
             "categories": [{"label": "confirmed", "value": 0}, {"label": "overridden", "value": 1}],
         }
         return str(self.http.send("POST", "/api/public/score-configs", body, _read_row, repeat=False).value["id"])
-
-    def _list(self, path: str) -> list[dict[str, Any]]:
-        """Every row of a numbered listing; read again when the server's count moved between its pages."""
-        for _ in range(_TRIES):
-            rows: dict[str, dict[str, Any]] = {}
-            totals, number, last = set(), 1, 1
-            while number <= last:
-                page = self.http.get(path, {"page": str(number), "limit": str(_LISTED)}, _read_listing).value
-                rows.update((str(row.get("id")), row) for row in page.data)
-                totals.add(page.meta.totalItems)
-                number, last = number + 1, page.meta.totalPages
-            if totals == {len(rows)} or last <= 1:
-                return list(rows.values())
-        raise LangfuseError(f"Langfuse ({self.http.server.host}) : liste mouvante sur {path}, réessayez plus tard")
 
 
 class _Outcome(msgspec.Struct):
@@ -231,18 +215,7 @@ class _Outcomes(msgspec.Struct):
     errors: list[_Outcome]
 
 
-class _ListMeta(msgspec.Struct):
-    totalItems: int  # noqa: N815  as the server writes it
-    totalPages: int  # noqa: N815
-
-
-class _Listing(msgspec.Struct):
-    data: list[dict[str, Any]]
-    meta: _ListMeta
-
-
 _read_outcome = msgspec.json.Decoder(_Outcomes).decode
-_read_listing = msgspec.json.Decoder(_Listing).decode
 _read_row = msgspec.json.Decoder(dict[str, Any]).decode
 
 

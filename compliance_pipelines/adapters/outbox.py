@@ -103,11 +103,17 @@ class Outbox:
             try:
                 taken = sender.send(batch, now, timing)
             except SenderUnavailableError as away:
+                self._lost_contact()
                 return Sweep(sent, refused, len(posts) - start, str(away))
             done = [delivery.accepted(post, now) for post, ok in zip(batch, taken, strict=True) if ok]
             self._mark(done)
             sent, refused = sent + len(done), refused + len(batch) - len(done)
         return Sweep(sent, refused, 0)
+
+    def _lost_contact(self) -> None:
+        # a receiver that comes back may have forgotten everything: what it was told is told again, at once
+        with self._transaction() as db:
+            db.execute("UPDATE episodes SET last_sent_at = NULL, retold = 0 WHERE closed_at IS NULL")
 
     def _mark(self, episodes: Iterable[Episode]) -> None:
         rows = [

@@ -15,6 +15,7 @@ from datetime import date
 import pandas as pd
 from compliance_guardrails.policy import Policy
 
+from compliance_pipelines.core import review_queue
 from compliance_pipelines.core.periods import Month, paris_day
 from compliance_pipelines.core.records import Aggregate, Status
 from compliance_pipelines.core.report_inputs import (
@@ -29,6 +30,7 @@ from compliance_pipelines.core.report_inputs import (
     MissingNight,
     OversightFacts,
 )
+from compliance_pipelines.core.review_queue import ReviewItem
 
 QUEUE_NAMES = ("uncited-specific-claim", "protected-attr-comparison-detected", "review_outcome")
 SCORED = Status.SCORED.value
@@ -36,7 +38,10 @@ SCORED = Status.SCORED.value
 
 @dataclass(frozen=True, slots=True)
 class MonthTables:
-    """The month's tables by day (trace text columns are not needed). `missing` are days that never ran."""
+    """The month's tables by day (trace text columns are not needed). `missing` are days that never ran.
+
+    reviews: the items of the review queues as they stood at the data cut-off, empty where no queue can be read.
+    """
 
     traces: pd.DataFrame
     scores: pd.DataFrame
@@ -44,6 +49,7 @@ class MonthTables:
     daily: Sequence[Aggregate]
     read_counts: Mapping[date, Mapping[str, int]]
     missing: Sequence[date]
+    reviews: Sequence[ReviewItem] = ()
 
 
 def departments(policy: Policy) -> tuple[DepartmentFacts, ...]:
@@ -96,21 +102,26 @@ def coverage(tables: MonthTables, policy: Policy) -> tuple[CoverageFacts, ...]:
 
 
 def oversight(tables: MonthTables, policy: Policy) -> tuple[OversightFacts, ...]:
-    """Explicit feedback and review outcomes by department.
+    """Explicit feedback and reviews by department.
 
-    Queued are the traces that a guardrail event or a review puts there; the waiting time needs the Langfuse
-    API.
+    Queued are the traces that a guardrail event or a review puts there, and those that the queues hold where
+    they can be read; the median time to review needs the queues.
     """
     department_of = dict(zip(tables.traces["trace_id"], tables.traces["department"], strict=True))
     counts: Counter[tuple[str, str]] = Counter()
-    seen: set[tuple[str, str, str]] = set()
+    seen: set[tuple[str, str]] = set()
+    outcomes: list[tuple[str, str]] = []
     columns = (tables.scores[name] for name in ("trace_id", "name", "value", "string_value"))
     for trace_id, name, value, text in zip(*columns, strict=True):
         department, kind = department_of.get(trace_id), _oversight_kind(name, value, text)
-        if department is not None and kind is not None and (trace_id, name, kind) not in seen:
-            seen.add((trace_id, name, kind))
+        if department is None or kind is None:
+            continue
+        if name == "review_outcome":
+            outcomes.append((trace_id, kind))
+        elif (trace_id, kind) not in seen:
+            seen.add((trace_id, kind))
             counts[department, kind] += 1
-    queued = Counter(department_of[t] for t in _queued(tables) if t in department_of)
+    reviews = review_queue.measure(tables.reviews, _queued(tables), outcomes, department_of)
     answered = tables.traces[tables.traces["answered"]]["department"].value_counts()
     return tuple(
         OversightFacts(
@@ -118,10 +129,10 @@ def oversight(tables: MonthTables, policy: Policy) -> tuple[OversightFacts, ...]
             traces=int(answered.get(d.id, 0)),
             feedback_up=counts[d.id, "up"],
             feedback_down=counts[d.id, "down"],
-            queued=queued[d.id],
-            reviewed=counts[d.id, "confirmed"] + counts[d.id, "overridden"],
-            overridden=counts[d.id, "overridden"],
-            median_review_hours=None,
+            queued=(found := reviews.get(d.id, review_queue.Reviews())).queued,
+            reviewed=found.reviewed,
+            overridden=found.overridden,
+            median_review_hours=found.median_hours,
         )
         for d in (*policy.departments, policy.unattributed)
     )

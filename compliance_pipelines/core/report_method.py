@@ -92,7 +92,7 @@ def _judge_facts(context: Context) -> FactList:
     return FactList(tuple(items))
 
 
-def _sample_table(context: Context) -> Table:
+def _sample_table(context: Context) -> Table | Text:
     metric = primary_metric(context)
     rows = []
     for row in sorted(context.rows(metric), key=lambda item: (context.label(item.department), item.department)):
@@ -105,6 +105,8 @@ def _sample_table(context: Context) -> Table:
         counts = (row.n_traces, row.n_eligible, row.n_sampled, row.n_scored, row.n_unscored)
         over = rate is not None and rate > context.inputs.max_unscored_rate
         rows.append((head, *(Cell(fmt.integer(count)) for count in counts), Cell(fmt.percent(rate), strong=over)))
+    if not rows:
+        return Text("Aucune trace n’est entrée dans la mesure de neutralité sur la période.")
     tag = f" ({LEXICAL_TAG})" if metric == "lexical_neutrality" else ""
     return Table(
         caption=f"De la trace à la note de neutralité{tag}",

@@ -14,6 +14,8 @@ import pandas as pd
 import pandera.pandas as pa
 
 from compliance_pipelines.core.records import Aggregate, DepartmentSource, Judgement, Score, Status, Trace, Verdict
+from compliance_pipelines.core.review_queue import GoldenEntry, QueuedTrace, ReviewItem
+from compliance_pipelines.core.write_back import SentScore
 
 TIME = pd.DatetimeTZDtype(unit="us", tz="UTC")
 _TEXT, _NUMBER, _COUNT, _FLAG = "string", "float64", "int64", "bool"
@@ -127,12 +129,57 @@ AGGREGATES = pa.DataFrameSchema(
     name="department",
 )
 
+REVIEW_ITEMS = pa.DataFrameSchema(
+    {
+        "item_id": _text(unique=True),
+        "department": _text(),
+        "object_id": _text(),
+        "object_type": _text(),
+        "queued_at": _time(),
+        "completed_at": pa.Column(TIME, nullable=True),
+    },
+    strict=True,
+    name="langfuse/review_items",
+)
+
+QUEUED_TRACES = pa.DataFrameSchema(
+    {"trace_id": _text(), "department": _text(), "reason": _text()},
+    unique=["trace_id", "department"],
+    strict=True,
+    name="langfuse/queued_traces",
+)
+
+WRITTEN_SCORES = pa.DataFrameSchema(
+    {
+        "trace_id": _text(),
+        "name": _text(),
+        "value": _unit(nullable=False),
+        "evaluator": _text(),
+        "revision": _count(),
+        "status": _count(),
+    },
+    unique=["trace_id", "name"],
+    strict=True,
+    name="langfuse/written_scores",
+)
+
+GOLDEN_ITEMS = pa.DataFrameSchema(
+    {"item_id": _text(unique=True), "department": _text(), "trace_id": _text(nullable=True), "outcome": _text()},
+    strict=True,
+    name="langfuse/golden_items",
+)
+
 _RECORDS: dict[type, pa.DataFrameSchema] = {
     Trace: TRACES,
     Score: SCORES,
     Judgement: JUDGEMENTS,
     Aggregate: AGGREGATES,
+    ReviewItem: REVIEW_ITEMS,
+    QueuedTrace: QUEUED_TRACES,
+    SentScore: WRITTEN_SCORES,
+    GoldenEntry: GOLDEN_ITEMS,
 }
+_TIMES = frozenset({"observed_at", "created_at", "period_start", "period_end", "queued_at", "completed_at"})
 
 
 def frame(records: Sequence[Any], kind: type) -> pd.DataFrame:
@@ -161,8 +208,8 @@ def _column(values: list[Any], column: pa.Column) -> pd.Series | list[Any]:
 
 
 def _values(column: pd.Series, name: str) -> Iterable[Any]:
-    if name in {"observed_at", "created_at", "period_start", "period_end"}:
-        return [moment.to_pydatetime() for moment in column]
+    if name in _TIMES:
+        return [None if moment is pd.NaT else moment.to_pydatetime() for moment in column]
     if name == "contexts":
         return [tuple(value) for value in column]
     if name == "verdict":

@@ -16,6 +16,7 @@ from pypdf import PdfReader
 from compliance_pipelines.adapters.pdf import render, render_summary
 from compliance_pipelines.core.records import Verdict
 from compliance_pipelines.core.report import attachments, build_report
+from compliance_pipelines.core.report_tree import Table
 from compliance_pipelines_tests.golden.months import MONTHS
 
 FOLDER = Path(__file__).parent
@@ -87,6 +88,12 @@ def test_what_must_and_must_not_be_printed(name: str, texts: dict[str, list[str]
     assert verdict.value in texts[name][0]
     assert [words for words in wanted if words not in text] == []
     assert [words for words in unwanted if words in text] == []
+
+
+@pytest.mark.parametrize("name", MONTHS)
+def test_no_table_is_printed_without_a_row(name: str) -> None:
+    blocks = [block for section in build_report(MONTHS[name]()).sections for block in section.blocks]
+    assert [block.caption for block in blocks if isinstance(block, Table) and not block.rows] == []
 
 
 @pytest.mark.parametrize("name", MONTHS)

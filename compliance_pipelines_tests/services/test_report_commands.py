@@ -19,6 +19,8 @@ from minio import Minio
 from compliance_pipelines_tests.services.servers import S3Server, weed
 from compliance_pipelines_tests.small_month import small_export
 
+# The server would run anywhere; a dozen processes with a whole pipeline each are too slow for every `make test`.
+pytestmark = pytest.mark.services
 COMMAND = str(Path(sys.executable).parent / "compliance")
 MONTH = "2026-06"
 PDF = f"bias-report-{MONTH}.pdf"

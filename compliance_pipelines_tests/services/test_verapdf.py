@@ -14,11 +14,14 @@ import pytest
 from compliance_pipelines.adapters.pdf import render, render_summary
 from compliance_pipelines.adapters.signing import SigningConfig, sign
 from compliance_pipelines.core.report import attachments, build_report
+from compliance_pipelines.core.report_inputs import ReportInputs
 from compliance_pipelines_tests import report_samples as samples
+from compliance_pipelines_tests.golden.months import MONTHS
 from compliance_pipelines_tests.services.verapdf.certificate import PASSWORD, self_signed
 from compliance_pipelines_tests.services.verapdf.validate import validate
 
 pytestmark = pytest.mark.services
+GOLDEN = tuple(f"golden-{name}" for name in MONTHS)
 
 
 @pytest.fixture(scope="module")
@@ -35,11 +38,18 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "summary": render_summary(report),
         "signed": signed,
         "broken": without_intent(whole),
+        **{f"golden-{name}": printed(inputs()) for name, inputs in MONTHS.items()},
     }
     paths = {name: folder / f"{name}.pdf" for name in contents}
     for name, data in contents.items():
         paths[name].write_bytes(data)
     return paths
+
+
+def printed(inputs: ReportInputs) -> bytes:
+    """The report of a month, as it is archived."""
+    report = build_report(inputs)
+    return render(report, attachments(report))
 
 
 def without_intent(data: bytes) -> bytes:
@@ -52,13 +62,13 @@ def without_intent(data: bytes) -> bytes:
 
 
 def test_pdf_a_3b_before_and_after_signing(files):
-    names = ("whole", "lexical", "summary", "signed")
+    names = ("whole", "lexical", "summary", "signed", *GOLDEN)
     for finding in validate("3b", [files[name] for name in names]):
         assert finding.valid, (finding.file, finding.failures)
 
 
 def test_pdf_ua_1(files):
-    for finding in validate("ua1", [files[name] for name in ("whole", "lexical", "summary")]):
+    for finding in validate("ua1", [files[name] for name in ("whole", "lexical", "summary", *GOLDEN)]):
         assert finding.valid, (finding.file, finding.failures)
 
 

@@ -11,6 +11,7 @@ import dagster as dg
 import pandas as pd
 
 from compliance_pipelines.adapters.langfuse_export import ReadReport
+from compliance_pipelines.core import reconciliation, write_back
 from compliance_pipelines.core.periods import month_of, paris_day
 from compliance_pipelines.core.records import Score, Trace
 from compliance_pipelines.core.tables import frame
@@ -40,13 +41,15 @@ def traces(
     report = ReadReport()
     tables: list[Iterator[tuple[date, list[Trace]]]] = []
     for month, days in itertools.groupby(map(date.fromisoformat, context.partition_keys), month_of):
-        reader = source.reader(policy.of(month))
-        tables.append(reader.trace_days(list(days), report))
+        with source.reader(policy.of(month)) as reader:
+            # the whole month is on the disk before its first day is handed over
+            tables.append(reader.trace_days(list(days), report))
     frames = (
         (day.isoformat(), _counted(frame(rows, Trace), report, day))
         for day, rows in itertools.chain.from_iterable(tables)
     )
-    return dg.MaterializeResult(value=frames, metadata=_counts(report, context.partition_keys))
+    metadata = _counts(report, context.partition_keys) | _reconciled(report, context.partition_keys)
+    return dg.MaterializeResult(value=frames, metadata=metadata)
 
 
 @dg.asset(
@@ -65,13 +68,14 @@ def scores(
 ) -> dg.MaterializeResult:
     """Scores by the Paris day of their own timestamp."""
     days = [date.fromisoformat(key) for key in context.partition_keys]
-    found, report = source.reader(policy.of(month_of(days[-1]))).read_scores(days[0], days[-1])
+    with source.reader(policy.of(month_of(days[-1]))) as reader:
+        found, report = reader.read_scores(days[0], days[-1])
     return dg.MaterializeResult(value=_by_day(found, days), metadata=_counts(report, context.partition_keys))
 
 
 def _by_day(found: list[Score], days: list[date]) -> Iterator[tuple[str, pd.DataFrame]]:
     by_day: dict[date, list[Score]] = {}
-    for score in found:
+    for score in filter(None, map(write_back.foreign, found)):
         by_day.setdefault(paris_day(score.observed_at), []).append(score)
     return ((day.isoformat(), frame(by_day.get(day, []), Score)) for day in days)
 
@@ -87,3 +91,11 @@ def _counts(report: ReadReport, days: Sequence[str]) -> dict[str, dg.MetadataVal
     if report.sources:
         metadata["attribution"] = table_metadata(("source", "traces"), sorted(report.sources.items()))
     return metadata
+
+
+def _reconciled(report: ReadReport, days: Sequence[str]) -> dict[str, dg.MetadataValue]:
+    found = reconciliation.day_counts(report, map(date.fromisoformat, days))
+    if all(one.server is None for one in found):
+        return {"rapprochement": dg.MetadataValue.text("sans objet : aucun serveur n'a compté les lignes")}
+    rows = [(one.day.isoformat(), one.server, one.read, one.difference) for one in found]
+    return {"rapprochement": table_metadata(("jour", "lignes au serveur", "lignes lues", "écart"), rows)}

@@ -1,11 +1,16 @@
-"""Checks on what was read: structure blocks, silence and unattributed traces warn."""
+"""Checks on what was read: structure blocks, silence and unattributed traces warn, a row too few or too many fails."""
 
+from datetime import date
+
+import dagster as dg
 import pandas as pd
 import pandera.pandas as pa
 
+from compliance_pipelines.core import reconciliation
 from compliance_pipelines.core.tables import SCORES, TRACES
 from compliance_pipelines.defs import keys
 from compliance_pipelines.defs.check_factory import Finding, partition_check
+from compliance_pipelines.io_manager import Days
 
 
 def _schema(schema: pa.DataFrameSchema) -> Finding:
@@ -55,3 +60,21 @@ all_attributed = partition_check(
 all_read = partition_check(
     keys.TRACES, "every_row_was_usable", "Lignes refusées ou contradictoires.", _rejected, blocking=False
 )
+
+
+@dg.asset_check(
+    asset=keys.TRACES,
+    name="rows_read_match_the_server",
+    description="Autant de lignes lues que le serveur en compte, jour par jour (sans objet pour un export).",
+)
+def rows_read_match_the_server(days: Days) -> dg.AssetCheckResult:
+    """Fails on any difference; passes, and says so, where no server counted."""
+    found = [reconciliation.day_count(date.fromisoformat(day), table.attrs["counts"]) for day, table in days]
+    wrong = [f"- {one.day.isoformat()} : {text}" for one in found if (text := reconciliation.finding(one))]
+    counted = sum(one.server is not None for one in found)
+    said = "\n".join(wrong[:40]) if wrong else "aucun écart" if counted else "sans objet : export, rien à compter"
+    return dg.AssetCheckResult(
+        passed=not wrong,
+        severity=dg.AssetCheckSeverity.ERROR,
+        metadata={"constats": dg.MetadataValue.md(said), "jours rapprochés": counted},
+    )

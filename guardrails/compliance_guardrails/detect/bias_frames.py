@@ -12,11 +12,20 @@ from collections.abc import Iterator
 from .phrases import Hit
 from .reading import PUNCTUATION, Reading, Statement
 from .rulebook import Mention
+from .rules_models import Characteristic
 
 ORDER_REACH = 30
 SUBJECT_REACH = 12
 BLAME_REACH = 6
 _OF_PEOPLE = frozenset({"people", "qualities", "loose_qualities"})
+_PEOPLES = frozenset(
+    {
+        Characteristic.RACE, Characteristic.COLOUR, Characteristic.ETHNIC_ORIGIN, Characteristic.SOCIAL_ORIGIN,
+        Characteristic.RELIGION, Characteristic.POLITICAL_OPINION, Characteristic.NATIONAL_MINORITY,
+        Characteristic.NATIONALITY, Characteristic.PLACE_OF_RESIDENCE, Characteristic.SEXUAL_ORIENTATION,
+        Characteristic.GENDER_IDENTITY, Characteristic.MORALS, Characteristic.PROPERTY,
+    }
+)  # fmt: skip
 _ENDS = frozenset(";.!?")
 
 
@@ -31,7 +40,7 @@ def find(
         for group in groups + owned:
             if abs(group.start - at) <= ORDER_REACH:
                 yield _statement(group, at, end, "exclusion", "order")
-    for at, end in _refusals(reading):
+    for at, end in [*_refusals(reading), *_jussive(reading)]:
         for group in groups + owned:
             if at not in reading.quoted and abs(group.start - at) <= ORDER_REACH:
                 yield _statement(group, at, end, "exclusion", "refusal")
@@ -40,7 +49,7 @@ def find(
     for group in groups:
         if not _subject(reading, group):
             continue
-        if _every(reading, group) or _judged(reading, group):
+        if _every(reading, group) or _judged(reading, group) or _habit(reading, group):
             yield _statement(group, group.start, group.end, "stereotype", "frame")
         for at, end, family in _of_subject(reading, group):
             yield _statement(group, at, end, family, "frame")
@@ -70,6 +79,25 @@ def _every(reading: Reading, group: Hit[Mention]) -> bool:
     verb, grammar = reading.word(group.end), reading.grammar
     plain = not verb or verb in PUNCTUATION or verb in grammar.copulas or verb in grammar.rights_and_duties
     return not plain
+
+
+def _jussive(reading: Reading) -> Iterator[tuple[int, int]]:
+    """ "Que les royalistes aillent ailleurs", "attention aux jeunes mariées": a wish, an order, a warning."""
+    for at, word in enumerate(reading.words[:1]):
+        if word in {"que", "qu"} and not reading.sentence.is_question:
+            yield at, at + 1
+    for at, word in enumerate(reading.words):
+        if word == "attention" and reading.word(at + 1) in {"aux", "a"} and _head(reading, at):
+            yield at, at + 2
+
+
+def _habit(reading: Reading, group: Hit[Mention]) -> bool:
+    """ "Les Roumains revendent …": what a whole people or milieu is said to do, unless it is an everyday verb."""
+    verb = reading.word(group.end)
+    if group.value.characteristic not in _PEOPLES or not verb.endswith("ent") or len(verb) < 5:
+        return False
+    head = {reading.word(group.start), reading.word(group.start - 1)}
+    return "les" in head and verb not in reading.grammar.neutral_plural_verbs
 
 
 def _judged(reading: Reading, group: Hit[Mention]) -> bool:

@@ -143,7 +143,7 @@ def _concluded_from(reading: Reading, hit: Hit[Mention]) -> bool:
     if kind in {"attributes", "sure_attributes"} or not said_of_person(reading, hit, 0):
         return False
     if kind in {"people", "qualities"}:
-        return not hit.value.weak and reading.copula_before(hit.start, 4) is not None
+        return not hit.value.weak and (hit.start == 0 or reading.copula_before(hit.start, 4) is not None)
     return True
 
 

@@ -15,7 +15,7 @@ from .inflect import words_of
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """One set of folded words for each list of the file, under the same name."""
+    """One set of folded words for each list of the file, under the same name; `frequent` keeps its order."""
 
     copulas: frozenset[str]
     possessives: frozenset[str]
@@ -68,10 +68,11 @@ class Grammar:
     harmless_when_denied: frozenset[str]
     alone: frozenset[str]
     passives: frozenset[str]
+    neutral_plural_verbs: frozenset[str]
     advice: frozenset[str]
     object_pronouns: frozenset[str]
     nobody: frozenset[str]
-    frequent: frozenset[str]
+    frequent: tuple[str, ...]
 
 
 _NAMES = tuple(field.name for field in fields(Grammar))
@@ -89,4 +90,6 @@ def grammar_of(file: GrammarFile, name: str) -> Grammar:
     for wrong in sorted(file.words.keys() ^ set(_NAMES)):
         expected = "une clé connue de la grammaire" if wrong in file.words else "cette clé, qui manque"
         raise PolicyError(name, f"words.{wrong}", expected)
-    return Grammar(**{key: frozenset(words_of(listed)) for key, listed in file.words.items()})
+    sets = {key: frozenset(words_of(listed)) for key, listed in file.words.items()}
+    frequent = tuple(dict.fromkeys(words_of(file.words["frequent"])))  # in order, the most frequent first
+    return Grammar(**{**sets, "frequent": frequent})  # ty: ignore[invalid-argument-type]

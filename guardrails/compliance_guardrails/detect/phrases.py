@@ -8,13 +8,13 @@ worked-out part is dropped and begun again. Knows neither texts nor rules.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 MAX_NODES = 60_000
 """Nodes kept worked out, some tens of megabytes at most; ordinary traffic stays far below."""
 
-COMMON_WEIGHT = 100_000
+COMMON_WEIGHT = 10_000
 
 T = TypeVar("T")
 Places = Sequence[Sequence[tuple[str, ...]]]
@@ -126,15 +126,15 @@ class Phrases(Generic[T]):
         return table
 
 
-def key_words(entries: Iterable[Places], common: Container[str]) -> frozenset[str]:
+def key_words(entries: Iterable[Places], common: Mapping[str, int]) -> frozenset[str]:
     """For each entry the words of its rarest place: a text with none of all these words holds no entry.
 
-    Rare means not `common` and used by few entries, so that "personne sous tutelle" is looked for by "tutelle". This
-    only saves time: every entry is found whatever `common` holds.
+    Rare means little used by texts (`common`: word to weight) and by few entries, so that "personne sous tutelle" is
+    looked for by "tutelle". This only saves time: every entry is found whatever `common` holds.
     """
     listed = list(entries)
     uses = Counter(word for places in listed for options in places for option in options for word in option)
-    weights = {word: count + (COMMON_WEIGHT if word in common else 0) for word, count in uses.items()}
+    weights = {word: count + COMMON_WEIGHT * common.get(word, 0) for word, count in uses.items()}
     # A word that is an entry by itself is looked for anyway: it costs other entries nothing more.
     out = {option[0] for places in listed if len(places) == 1 for option in places[0] if len(option) == 1}
     for word in out:

@@ -176,13 +176,16 @@ def compile_book(folder: Path) -> Book:
             rest.add(places, value)
             if key in _REASONING:
                 reasons.append(list(places))
-    common = grammar.frequent | {
-        word
-        for listed in (attributes.persons, attributes.things, attributes.abstract_things)
-        for _, places in _places(ATTRIBUTES_FILE, "persons", listed)
-        for option in places[0]
-        for word in option
-    }
+    common = dict.fromkeys(
+        (
+            word
+            for listed in (attributes.persons, attributes.things, attributes.abstract_things)
+            for _, places in _places(ATTRIBUTES_FILE, "persons", listed)
+            for option in places[0]
+            for word in option
+        ),
+        1,
+    ) | {word: len(grammar.frequent) - rank for rank, word in enumerate(grammar.frequent)}
     return Book(
         grammar=grammar,
         mentions=mentions,

@@ -1,0 +1,35 @@
+"""`compliance status gate`: verdicts by pair, exit code 1 on bias, whatever else the table holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from compliance_pipelines.adapters.archive_dir import DirectoryArchive
+from compliance_pipelines.adapters.table_store import TableStore
+from compliance_pipelines.status import Question, ask
+
+
+def gate(tmp_path: Path, rows: list[tuple[str, str, str]], week: str = "2026-06-22") -> None:
+    table = pd.DataFrame(rows, columns=["pair_id", "dimension", "verdict"])
+    TableStore(tmp_path / "data").write(("counterfactual", "results"), week, table)
+
+
+@pytest.mark.parametrize(
+    ("rows", "code", "line"),
+    [
+        ([("a", "meaning", "fair"), ("a", "decision", "fair"), ("b", "meaning", "fair")], 0, "2 paires, fair 2"),
+        ([("a", "meaning", "biased"), ("b", "meaning", "fair")], 1, "2 paires, biased 1, fair 1"),
+        ([("a", "meaning", "undecided"), ("b", "meaning", "neutralised")], 0, "2 paires, neutralised 1, undecided 1"),
+    ],
+)
+def test_the_last_weekly_result(tmp_path: Path, rows: list[tuple[str, str, str]], code: int, line: str) -> None:
+    gate(tmp_path, [("old", "meaning", "biased")], "2026-06-15")
+    gate(tmp_path, rows)
+    reply = ask(Question.GATE, tmp_path, lambda: DirectoryArchive(tmp_path / "archive"))
+    assert reply.exit_code == code
+    assert reply.lines_fr[0] == f"porte contrefactuelle du 2026-06-22 : {line}"
+    assert ("  biais : a" in reply.lines_fr) is (code == 1)
+    assert reply.as_json()["run"] == "2026-06-22"
