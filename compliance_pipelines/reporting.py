@@ -5,6 +5,7 @@ The shell between store, policy, archive and the pure core; no Dagster, so that 
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from compliance_guardrails.detect import bias
 from compliance_guardrails.policy import Policy, PolicyError, load_policy
 
 from compliance_pipelines.adapters import judge_report, lexical_judge, pdf, signing, verify_pdf
+from compliance_pipelines.adapters.outbox import Outbox
 from compliance_pipelines.adapters.signing import SigningConfig
 from compliance_pipelines.adapters.table_store import TableStore
 from compliance_pipelines.code_identity import code_identity
@@ -30,7 +32,7 @@ from compliance_pipelines.core.evidence import (
 from compliance_pipelines.core.periods import Month
 from compliance_pipelines.core.ports import Archive
 from compliance_pipelines.core.records import Aggregate, Judgement, Score, Trace
-from compliance_pipelines.core.report_inputs import CounterfactualFacts, ReportInputs
+from compliance_pipelines.core.report_inputs import AlertFacts, CounterfactualFacts, ReportInputs
 from compliance_pipelines.core.review_queue import ReviewItem
 from compliance_pipelines.core.tables import frame, records
 
@@ -124,12 +126,19 @@ def _data(store: TableStore, month: Month, before: Month, manifest_before: Manif
         names, rows, sha = store.digest(key, partitions)
         if names:
             out.append(DataDigest(asset="/".join(key), partitions=names, rows=rows, sha256=sha))
+    if alerts := _alerts(store, month):
+        listed = hashlib.sha256("\n".join(map(repr, alerts)).encode()).hexdigest()
+        out.append(DataDigest(asset="alerting/episodes", partitions=(str(month),), rows=len(alerts), sha256=listed))
     if store.has(MONTHLY_TABLE, months[0]):
         # What the comparison takes from the archived month before is an input like any other.
         facts = report_previous.facts_digest(manifest_before)
         known = int(manifest_before is not None)
         out.append(DataDigest(asset="audit/bias_report", partitions=(months[0],), rows=known, sha256=facts))
     return tuple(out)
+
+
+def _alerts(store: TableStore, month: Month) -> tuple[AlertFacts, ...]:
+    return Outbox(store.root.parent / "outbox").facts(month.start, month.end)
 
 
 def _weeks(month: Month) -> list[str]:
@@ -184,6 +193,7 @@ def _facts(request: MonthRequest, store: TableStore, policy: Policy, cutoff: dat
         daily=report_facts.daily_points(tables, CHARTED),
         coverage=report_facts.coverage(tables, policy),
         oversight=report_facts.oversight(tables, policy),
+        alerts=_alerts(store, month),
         counterfactual=_counterfactual(store, month),
         grounds=report_facts.grounds(policy, frozenset(bias.coverage_by_ground())),
         missing_nights=report_facts.missing_nights(tables),

@@ -55,9 +55,7 @@ def listed(http: LangfuseHttp, path: str, params: Mapping[str, str] | None = Non
         rows: dict[str, dict[str, Any]] = {}
         totals, number, last = set(), 1, 1
         while number <= last:
-            page = http.get(
-                path, {**(params or {}), "page": str(number), "limit": str(_LISTED)}, _read_listing
-            ).value
+            page = http.get(path, {**(params or {}), "page": str(number), "limit": str(_LISTED)}, _read_listing).value
             rows.update((str(row.get("id")), row) for row in page.data)
             totals.add(page.meta.totalItems)
             number, last = number + 1, page.meta.totalPages

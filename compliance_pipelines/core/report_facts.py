@@ -88,7 +88,7 @@ def coverage(tables: MonthTables, policy: Policy) -> tuple[CoverageFacts, ...]:
                 department=department.id,
                 requests=len(mine),
                 with_retrieval_score=int(mine["retrieval_score"].notna().sum()),
-                retrieval_refused=int((mine["delivered"] == "blocked").sum()),
+                retrieval_refused=events[department.id, "retrieval_gate_blocked"],
                 claims_detected=len(claims),
                 uncited=int((claims["value"] == 0).sum()),
                 self_evaluated=seen_claims if department.layers.self_evaluation else 0,

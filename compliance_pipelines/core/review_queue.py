@@ -8,7 +8,7 @@ Serves AI Act art. 14: a person looks, and it can be shown that she did.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 
@@ -151,3 +151,15 @@ def to_queue(
         if row.metric == metric and row.value is not None and row.value < queue_below and row.trace_id in department_of:
             found.setdefault(row.trace_id, metric)
     return [QueuedTrace(trace, department_of[trace], reason) for trace, reason in sorted(found.items())]
+
+
+def correction_of(trace_id: str, texts: Mapping[str, str], calls: Collection[str] = ()) -> str | None:
+    """The correction of an exchange among those by "trace" or "trace/observation".
+
+    One that was written on the trace's only corrected observation stands for the trace, unless that observation is an
+    exchange of its own (one of `calls`).
+    """
+    if trace_id in texts:
+        return texts[trace_id]
+    inside = [text for key, text in texts.items() if key.startswith(f"{trace_id}/") and key not in calls]
+    return inside[0] if len(inside) == 1 else None

@@ -70,7 +70,9 @@ def test_every_exchange_of_the_day_is_read_once(server: LangfuseStandIn, tmp_pat
     assert first.session_hash == found[7].session_hash != found[1].session_hash
     assert first.created_at == first.observed_at + timedelta(seconds=3)
     assert first.source == "api"
-    assert counts.keys() == {"observations", "rows"}
+    assert counts.keys() == {"observations", "read_rows", "rows", "server_rows"}
+    # 400 generations and 200 events; the traces of v3 are no rows that the server counts
+    assert counts["server_rows"] == counts["read_rows"] == 600
     assert not list(tmp_path.glob("read-*"))
 
 
@@ -117,6 +119,8 @@ def test_the_api_and_an_export_of_the_same_rows_agree(tmp_path: Path) -> None:
         found, counts = traces(reader, RECORDED_DAY, RECORDED_DAY)
     wanted = sorted(from_export, key=lambda t: (t.observed_at, t.trace_id))
     assert [dataclasses.replace(trace, source="export") for trace in found] == wanted
+    # only a server can be asked how many rows it has
+    assert counts.pop("server_rows") == counts.pop("read_rows") == counts["observations"]
     assert counts == report.totals(RECORDED_DAY, RECORDED_DAY)
 
 
@@ -150,7 +154,7 @@ def test_several_days_come_in_order_and_by_day(server: LangfuseStandIn, tmp_path
 
 
 def test_an_empty_project_is_an_empty_day(server: LangfuseStandIn, tmp_path: Path) -> None:
-    assert traces(reader_of(server, tmp_path)) == ([], {})
+    assert traces(reader_of(server, tmp_path)) == ([], {"server_rows": 0})
     with reader_of(server, tmp_path) as reader:
         assert reader.read_scores(DAY, DAY)[0] == []
 

@@ -116,9 +116,14 @@ def environment(patch: pytest.MonkeyPatch, home: Path, settings: dict[str, str])
 
 
 def test_the_same_exchanges_are_read(from_export: Ran, from_api: Ran) -> None:
-    expected = [replace(t, source="api") for t in from_export.days(("langfuse", "traces"), Trace)]
+    expected = [_told(trace) for trace in from_export.days(("langfuse", "traces"), Trace)]
     assert len(expected) == TRACES
-    assert from_api.days(("langfuse", "traces"), Trace) == expected
+    assert [_told(trace) for trace in from_api.days(("langfuse", "traces"), Trace)] == expected
+
+
+def _told(trace: Trace) -> Trace:
+    """The exchange without its way here: v3 writes the same JSON in other words, which its digest shows."""
+    return replace(trace, source="", row_digest="")
 
 
 def test_the_same_scores_are_read(from_export: Ran, from_api: Ran) -> None:
@@ -138,7 +143,21 @@ def test_the_figures_of_days_and_month_are_the_same(from_export: Ran, from_api: 
 def test_the_report_prints_the_same_figures(from_export: Ran, from_api: Ran) -> None:
     expected, found = from_export.figures(), from_api.figures()
     assert len(expected) > 100
-    assert found == expected
+    assert [figure for figure in found if not _of_files(figure)] == [f for f in expected if not _of_files(f)]
+    assert {f["name"] for f in [*expected, *found] if _of_files(f)} == REPEATED
+
+
+def _of_files(figure: dict[str, Any]) -> bool:
+    return figure["metric"] == "extraction" and figure["name"] in REPEATED
+
+
+def test_every_row_of_the_server_was_read(from_api: Ran, from_export: Ran) -> None:
+    days = list(TableStore(from_api.home / "data").read_many(("langfuse", "traces"), [d.isoformat() for d in MONTH.days()]))
+    counts = [table.attrs["counts"] for _, table in days]
+    assert len(counts) == 30
+    assert all(day["server_rows"] == day.get("read_rows", 0) for day in counts)
+    assert sum(day["server_rows"] for day in counts) > TRACES
+    assert "rows_read_match_the_server" not in from_api.failed_checks | from_export.failed_checks
 
 
 def test_the_archived_report_verifies(from_api: Ran, monkeypatch: pytest.MonkeyPatch) -> None:

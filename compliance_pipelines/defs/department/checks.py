@@ -9,9 +9,9 @@ from compliance_pipelines.defs import keys
 from compliance_pipelines.defs.check_factory import partition_check
 
 
-def _below(metric: str) -> Callable[[str, pd.DataFrame], str | None]:
+def _below(*metrics: str) -> Callable[[str, pd.DataFrame], str | None]:
     def finding(_: str, table: pd.DataFrame) -> str | None:
-        rows = table[(table["metric"] == metric) & (table["mean"] < table["threshold"])]
+        rows = table[(table["metric"].isin(metrics)) & (table["mean"] < table["threshold"])]
         return (
             ", ".join(f"{r.department} (N {r.n_scored}) : {r.mean:.3f} < {r.threshold:.2f}" for r in rows.itertuples())
             or None
@@ -29,7 +29,7 @@ neutrality_meets_threshold = partition_check(
     keys.DEPARTMENT_MONTHLY,
     "neutrality_meets_its_threshold",
     "Moyenne du mois au moins égale au seuil (évaluateur lexical : indicatif).",
-    _below("lexical_neutrality"),
+    _below("judge_neutrality", "lexical_neutrality"),
     blocking=False,
 )
 citations_meet_threshold = partition_check(

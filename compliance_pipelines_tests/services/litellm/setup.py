@@ -120,3 +120,13 @@ def bench(directory: Path, policy: Path, settings: dict[str, Any] | None = None)
             httpx.Client(base_url=running.url, timeout=60) as http,
         ):
             yield Bench(running, model, langfuse, Client(http))
+
+
+def metric(at: Bench, name: str, **labels: str) -> float:
+    """Sum of a counter of the gateway over the series that carry `labels`."""
+    text = at.client.http.get("/metrics/").text
+    total = 0.0
+    for line in text.splitlines():
+        if line.startswith(name + "{") and all(f'{key}="{value}"' in line for key, value in labels.items()):
+            total += float(line.rsplit(" ", 1)[1])
+    return total
