@@ -179,9 +179,13 @@ def _write(to: Path, files: dict[str, bytes]) -> None:
 
 
 def _past_month(text: str) -> Month:
-    from compliance_pipelines.resources import utc_now
+    from compliance_pipelines.core.periods import day_start
+    from compliance_pipelines.resources import settings, utc_now
 
     month = Month.parse(text)
+    first = settings().first_day
+    if month.end <= day_start(first):
+        raise PeriodError(f"le mois {month} précède le premier jour suivi, {first} (COMPLIANCE_FIRST_DAY)")
     if month.end > utc_now():
         raise PeriodError(f"le mois {month} n'est pas terminé : son rapport se construit après le {month.days()[-1]}")
     return month

@@ -23,7 +23,7 @@ from compliance_pipelines.core.verify import verify_month
 from compliance_pipelines.reporting import MONTHLY_TABLE, bundle_folder
 from compliance_pipelines.resources import archive_from_env, settings, verification_tools
 
-_SHOWN = ("lexical_neutrality", "citation_compliance", "human_oversight")
+_SMALLEST = 5
 
 
 def run(month: Month, out: Console) -> None:
@@ -86,15 +86,22 @@ def _table(month: Month) -> Table:
     for header in ("échanges", "neutralité", "citations", "avis"):
         table.add_column(header, justify="right", no_wrap=True)
     for department, metrics in by_department.items():
-        neutral, cited, seen = (metrics[name] for name in _SHOWN)
+        neutral = metrics.get("judge_neutrality") or metrics["lexical_neutrality"]
+        cited, seen = metrics["citation_compliance"], metrics["human_oversight"]
         table.add_row(
             department.removeprefix("direction-"),
             str(neutral.n_traces),
-            f"{_number(neutral.mean)} (N {neutral.n_scored})\n[dim]{neutral.verdict.value}[/]",
-            f"{_percent(cited.mean)} (N {cited.n_scored})\n[dim]{cited.verdict.value}[/]",
-            f"{_percent(seen.mean)}",
+            _cell(neutral, _number(neutral.mean)),
+            _cell(cited, _percent(cited.mean)),
+            _percent(seen.mean) if seen.n_scored >= _SMALLEST else "n. c.",
         )
     return table
+
+
+def _cell(row: Aggregate, value: str) -> str:
+    # as in the report, a mean over a handful of exchanges is not shown
+    shown = f"{value} (N {row.n_scored})" if not 0 < row.n_scored < _SMALLEST else f"n. c. (N < {_SMALLEST})"
+    return f"{shown}\n[dim]{row.verdict.value}[/]"
 
 
 def _evidence(month: Month, out: Console) -> None:

@@ -17,7 +17,7 @@ from compliance_guardrails.policy import Policy, PolicyError, load_policy
 from compliance_pipelines.adapters import judge_report, lexical_judge, pdf, signing, verify_pdf
 from compliance_pipelines.adapters.outbox import Outbox
 from compliance_pipelines.adapters.signing import SigningConfig
-from compliance_pipelines.adapters.table_store import TableStore
+from compliance_pipelines.adapters.table_store import StoreError, TableStore
 from compliance_pipelines.code_identity import code_identity
 from compliance_pipelines.core import departments, report_build, report_facts, report_previous, review_queue
 from compliance_pipelines.core.counterfactual_rows import to_facts
@@ -49,6 +49,10 @@ DAILY_TABLES = (
 MONTHLY_TABLE = ("department", "monthly")
 COUNTERFACTUAL_TABLE = ("counterfactual", "results")
 REVIEWS_TABLE = ("langfuse", "review_items")
+FEEDBACK_LIMIT = (
+    "Un avis ou une relecture compte le jour où il est donné : ceux du mois suivant sur un échange de ce mois-ci "
+    "n'entrent pas dans ce rapport."
+)
 CHARTED = frozenset({"judge_neutrality", "lexical_neutrality", "citation_compliance"})
 
 
@@ -105,6 +109,7 @@ def build_month(request: MonthRequest, archive: Archive) -> report_build.Built:
         summarise=pdf.render_summary,
         sign=lambda content: signing.sign(content, request.signing),
         pages=verify_pdf.page_count,
+        figures_of=lambda revision: archive.read(str(month), revision).get("figures.json", b""),
         reason=request.reason,
         built_at=request.built_at,
     )
@@ -167,6 +172,12 @@ def _policy_facts(policy: Policy) -> report_previous.PolicyFacts:
 def _facts(request: MonthRequest, store: TableStore, policy: Policy, cutoff: datetime) -> ReportInputs:
     month = request.month
     monthly = records(store.read(MONTHLY_TABLE, month.first_day.isoformat()), Aggregate)
+    foreign = {row.policy_digest for row in monthly} - {policy.digest}
+    if foreign:
+        raise StoreError(
+            f"department/monthly : les mesures de {month} viennent d'une autre politique que celle du rapport, "
+            f"à recalculer (compliance report build {month} --nights)"
+        )
     tables, late = _month_tables(store, month, cutoff)
     reasons = departments.reasons(
         table for key in DAILY_TABLES[2:6] for _, table in store.read_many(key, [d.isoformat() for d in month.days()])
@@ -202,7 +213,7 @@ def _facts(request: MonthRequest, store: TableStore, policy: Policy, cutoff: dat
         legal_rules=report_facts.legal_rules(policy),
         legal_as_of=legal.as_of,
         sampling_fr=report_facts.sampling(policy),
-        limits_fr=tuple(policy.report.wording.limits),
+        limits_fr=(*policy.report.wording.limits, FEEDBACK_LIMIT),
         min_n=limits.min_n,
         max_unscored_rate=limits.max_unscored_rate,
         suppress_below=limits.suppress_below,

@@ -6,6 +6,7 @@ log records of the run; failures come back as one line.
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
 from collections.abc import Callable, Generator
@@ -17,7 +18,9 @@ import dagster as dg
 
 from compliance_pipelines.core.periods import Month
 from compliance_pipelines.io_manager import progress as partition_log
+from compliance_pipelines.resources import settings
 
+OURS = "compliance/command"
 RANGE_START = "dagster/asset_partition_range_start"
 RANGE_END = "dagster/asset_partition_range_end"
 # called with the asset and partition that have just been written
@@ -69,14 +72,15 @@ def _execute(
 ) -> RunOutcome:
     from compliance_pipelines.definitions import build_defs
 
-    with dg.DagsterInstance.get() as instance, _relayed(progress):
+    with _alone(), dg.DagsterInstance.get() as instance, _relayed(progress):
+        _bury(instance)
         result = (
             build_defs()
             .resolve_job_def(job)
             .execute_in_process(
                 instance=instance,
                 partition_key=partition,
-                tags=tags,
+                tags={**tags, OURS: "true"},
                 run_config={**config, "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
                 raise_on_error=False,
             )
@@ -98,8 +102,26 @@ def _cause(result: dg.ExecuteInProcessResult) -> str:
                 error = error.cause
             if error is not None:
                 # Dagster prefixes the message with the exception's full name
-                return error.message.strip().partition(": ")[2].splitlines()[0][:500] or error.message[:500]
+                lines = error.message.strip().splitlines() or [error.cls_name or "erreur"]
+                return (lines[0].partition(": ")[2] or lines[0])[:500]
     return "la planification de l'exécution a échoué (voir l'interface Dagster)"
+
+
+@contextmanager
+def _alone() -> Generator[None]:
+    """One run of the command at a time on a home: two at once would mix their tables in one report."""
+    folder = settings().home / "state"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "run.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _bury(instance: dg.DagsterInstance) -> None:
+    """Mark runs of a killed command as failed; we hold the lock, so none of them is alive."""
+    unfinished = [dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED]
+    for run in instance.get_runs(dg.RunsFilter(statuses=unfinished, tags={OURS: "true"})):
+        instance.report_run_failed(run, "interrompue : le processus a été arrêté")
 
 
 @contextmanager

@@ -24,6 +24,7 @@ def run(*words: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
     [
         (("report", "build", "juin"), "attendu AAAA-MM"),
         (("report", "build", "2999-01"), "n'est pas terminé"),
+        (("report", "build", "2025-01"), "précède le premier jour suivi"),
         (("report", "build", "2026-06", "--cutoff", "hier"), "--cutoff"),
         (("report", "get", "2026-06"), "2026-06"),
         (("report", "build", "2026-03"), "aucune nuit de 2026-03"),

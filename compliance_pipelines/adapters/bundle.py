@@ -36,6 +36,8 @@ def write_bundle(folder: Path, files: Mapping[str, bytes]) -> None:
         else:
             fresh.rename(folder)
     except OSError as failed:
+        for leftover in folder.parent.glob(f".{folder.name}.*"):
+            shutil.rmtree(leftover, ignore_errors=True)
         raise BundleError(f"{folder} : écriture impossible ({failed.strerror})") from failed
 
 

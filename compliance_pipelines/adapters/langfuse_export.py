@@ -28,6 +28,7 @@ from compliance_pipelines.core.records import Score, Trace
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".parquet")
 _MAX_LINE = 64 * 1024 * 1024
+_MAX_JSON = 256 * 1024 * 1024
 _GZIP_RATIO = 12
 
 
@@ -157,7 +158,7 @@ def _jsonl_rows(handle: BinaryIO) -> Iterator[Mapping[str, Any] | RowError]:
             continue
         try:
             row = decode(line)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             row = _lenient(line)
         if isinstance(row, dict):
             yield from _unwrap(row)
@@ -174,10 +175,12 @@ def _lenient(data: bytes) -> Any:
 
 
 def _json_rows(path: Path, handle: BinaryIO) -> Iterator[Mapping[str, Any]]:
-    data = handle.read()
+    data = handle.read(_MAX_JSON + 1)
+    if len(data) > _MAX_JSON:
+        raise ExportError(f"{path} : plus de {_MAX_JSON >> 20} Mo de JSON en un seul document, à exporter en JSONL")
     try:
         parsed = msgspec.json.decode(data)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         parsed = _lenient(data)
     del data
     if isinstance(parsed, dict):
@@ -197,7 +200,8 @@ def _unwrap(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from (item for item in inner["data"] if isinstance(item, Mapping))
     elif isinstance(inner, Mapping) and isinstance(inner.get("observations"), list) and "timestamp" in inner:
         yield from (item for item in inner["observations"] if isinstance(item, Mapping))
-        yield from (item for item in inner.get("scores") or [] if isinstance(item, Mapping))
+        scores = inner.get("scores")
+        yield from (item for item in (scores if isinstance(scores, list) else []) if isinstance(item, Mapping))
     else:
         yield row
 

@@ -262,6 +262,6 @@ def _score(value: Any) -> float | None:
         return None
     try:
         number = float(value)
-    except ValueError:
+    except (OverflowError, ValueError):
         return None
     return number if math.isfinite(number) and 0 <= number <= 1 else None

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from compliance_pipelines.core.records import Verdict
 
+ROUNDING = 1e-9
+
 
 @dataclass(frozen=True, slots=True)
 class VerdictRules:
@@ -38,7 +40,12 @@ def decide(
         return Verdict.INSUFFISANT
     if indicative or threshold is None:
         return Verdict.INDICATIF
-    return Verdict.NON_CONFORME if mean < threshold else Verdict.CONFORME
+    return Verdict.NON_CONFORME if below(mean, threshold) else Verdict.CONFORME
+
+
+def below(mean: float, threshold: float) -> bool:
+    """Whether a mean lies below its threshold; rounding errors of the sum (thirty times 0.7 is not 21) do not count."""
+    return mean < threshold - ROUNDING
 
 
 def margin_established(low: float | None, high: float | None, threshold: float | None) -> bool | None:

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 MAX_TEXT = 2_000_000
+MAX_DEPTH = 40
 _NAIVE_EXPORT = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}(\.\d{1,6})?", re.ASCII)
 
 
@@ -65,7 +66,17 @@ class ScoreRow:
 
 
 def parse_row(row: Mapping[str, Any]) -> Observation | ScoreRow:
-    """Recognise the shape of `row` and normalise it; raises RowError with a reason code."""
+    """Recognise the shape of `row` and normalise it; raises RowError with a reason code, and nothing else."""
+    try:
+        return _parsed(row)
+    except RowError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        # a field of a type or depth that no Langfuse writes
+        raise RowError("unusable_field") from None
+
+
+def _parsed(row: Mapping[str, Any]) -> Observation | ScoreRow:
     if "dataType" in row or "data_type" in row or ("subject" in row and "value" in row):
         return _score(row)
     if "type" in row and ("startTime" in row or "start_time" in row):
@@ -103,11 +114,19 @@ def parse_time(value: Any, *, naive_is_utc: bool) -> datetime:
     if moment.tzinfo is None:
         if not naive_is_utc:
             raise RowError("naive_time")
-        return moment.replace(tzinfo=UTC)
+        return _plausible(moment.replace(tzinfo=UTC))
     try:
-        return moment.astimezone(UTC)
+        moment = moment.astimezone(UTC)
     except (OverflowError, ValueError):
         raise RowError("bad_time") from None
+    return _plausible(moment)
+
+
+def _plausible(moment: datetime) -> datetime:
+    # calendar arithmetic at the ends of time overflows, and no assistant answered there
+    if not 2000 <= moment.year <= 2200:
+        raise RowError("bad_time")
+    return moment
 
 
 def clean_text(value: Any) -> str | None:
@@ -127,14 +146,29 @@ def clean_text(value: Any) -> str | None:
 def as_mapping(value: Any) -> Mapping[str, Any]:
     """A JSON object given as text or as a mapping; anything else is empty."""
     if isinstance(value, Mapping):
-        return value
+        return value if _shallow(value) else {}
     if isinstance(value, str) and value.startswith("{"):
         try:
             parsed = json.loads(value)
         except (ValueError, RecursionError):
             return {}
-        return parsed if isinstance(parsed, dict) else {}
+        return parsed if isinstance(parsed, dict) and _shallow(parsed) else {}
     return {}
+
+
+def _shallow(value: object) -> bool:
+    """Whether a structure is at most MAX_DEPTH deep; walked level by level, so that depth costs no stack."""
+    level: list[object] = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            child
+            for item in level
+            if isinstance(item, (dict, list))
+            for child in (item.values() if isinstance(item, dict) else item)
+        ]
+        if not level:
+            return True
+    return not any(isinstance(item, (dict, list)) for item in level)
 
 
 def _first(row: Mapping[str, Any], *names: str) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from compliance_pipelines.core import evidence, report
+from compliance_pipelines.core import evidence, report, report_revision
 from compliance_pipelines.core.evidence import Decision, DecisionKind, Inputs, Manifest, Rendered
 from compliance_pipelines.core.report_inputs import ReportInputs
 from compliance_pipelines.core.report_summary import JSON_NAME, summary_json, summary_pdf_name
@@ -21,6 +21,8 @@ Render = Callable[[Report, Mapping[str, bytes]], bytes]
 Summarise = Callable[[Report], bytes]
 Sign = Callable[[bytes], bytes | None]
 CountPages = Callable[[bytes], int]
+# attached figures (JSON) of an archived revision of the month
+FiguresOf = Callable[[int], bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ def build(
     summarise: Summarise,
     sign: Sign,
     pages: CountPages,
+    figures_of: FiguresOf,
     reason: str,
     built_at: datetime,
 ) -> Built:
@@ -49,14 +52,14 @@ def build(
     `files` holds the PDF, the figures embedded in it, the one-page summary (PDF and JSON) and the manifest.
     """
     decision = evidence.decide(archived, facts.month, inputs.digest)
-    tools = _Tools(render, summarise, sign, pages)
+    tools = _Tools(render, summarise, sign, pages, figures_of, archived)
     rendered = _rendered(facts, inputs, decision, tools)
     if decision.kind is DecisionKind.IDENTICAL:
         decision = evidence.decide(archived, facts.month, inputs.digest, evidence.sha256(rendered.pdf_unsigned))
         if decision.kind is DecisionKind.IDENTICAL and decision.archived is not None:
             return Built(decision, decision.archived, rendered.files(decision.archived))
         rendered = _rendered(facts, inputs, decision, tools)
-    why = reason or (_differences(decision.archived, inputs) if decision.archived else "")
+    why = reason or (_automatic_reason(decision.archived, inputs) if decision.archived else "")
     manifest = evidence.build_manifest(decision, inputs, rendered, reason=why or None, built_at=built_at)
     return Built(decision, manifest, rendered.files(manifest))
 
@@ -67,10 +70,16 @@ class _Tools:
     summarise: Summarise
     sign: Sign
     pages: CountPages
+    figures_of: FiguresOf
+    archived: Sequence[Manifest]
 
 
 def _rendered(facts: ReportInputs, inputs: Inputs, decision: Decision, tools: _Tools) -> Rendered:
     previous = decision.previous
+    replaced = next((m for m in tools.archived if (m.month, m.revision) == (facts.month, decision.revision - 1)), None)
+    if replaced is not None:
+        since = report_revision.changes(replaced, tools.figures_of(replaced.revision), inputs, facts.aggregates)
+        facts = replace(facts, changes=(*since, *facts.changes))
     printed = replace(
         facts,
         revision=decision.revision,
@@ -87,10 +96,6 @@ def _rendered(facts: ReportInputs, inputs: Inputs, decision: Decision, tools: _T
     )
 
 
-def _differences(before: Manifest, inputs: Inputs) -> str:
-    old = {item.asset: item.sha256 for item in before.data}
-    changed = [f"données {item.asset}" for item in inputs.data if old.get(item.asset) != item.sha256]
-    changed += ["politique"] if before.policy_digest != inputs.policy_digest else []
-    changed += ["version du code"] if before.code_version != inputs.code_version else []
-    changed += ["juge"] if before.judge != inputs.judge else []
+def _automatic_reason(before: Manifest, inputs: Inputs) -> str:
+    changed = report_revision.differences(before, inputs)
     return "recalcul, entrées modifiées : " + (", ".join(changed) or "mise en page")

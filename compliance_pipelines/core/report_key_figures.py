@@ -7,6 +7,7 @@ back. What is printed here is what `summary.json` and the attachments hold.
 from __future__ import annotations
 
 from compliance_pipelines.core import report_format as fmt
+from compliance_pipelines.core.conformity import below
 from compliance_pipelines.core.records import Aggregate, Verdict
 from compliance_pipelines.core.report_context import (
     CITATION,
@@ -42,12 +43,13 @@ def _neutrality(context: Context) -> tuple[Tile, tuple[Figure, ...]]:
     metric = JUDGE if JUDGE in context.neutrality_metrics else LEXICAL
     rows = [row for row in context.rows(metric) if not context.hides(row)]
     scored = sum(row.n_scored for row in rows)
-    judged = [row for row in rows if row.mean is not None and row.threshold is not None]
-    reached = sum(1 for row in judged if row.mean is not None and row.mean >= (row.threshold or 0.0))
+    concluded = [row for row in rows if row.verdict not in (Verdict.INSUFFISANT, Verdict.SANS_OBJET)]
+    judged = [row for row in concluded if row.mean is not None and row.threshold is not None]
+    reached = sum(1 for row in judged if not below(row.mean or 0.0, row.threshold or 0.0))
     suffix = " (indicatif, sans LLM)" if metric in context.neutrality_metrics and metric == LEXICAL else ""
     tile = Tile(
         f"{reached} / {len(judged)}" if judged else fmt.ABSENT,
-        f"directions au seuil de neutralité{suffix}",
+        f"directions à effectif suffisant, au seuil de neutralité{suffix}",
         f"N = {fmt.integer(scored)} traces notées",
     )
     figures = (

@@ -180,8 +180,8 @@ def _matrix_blocks(context: Context) -> list[Block]:
             description=(
                 f"Testés : {tally['testé']} ; en partie : {tally['en partie']} ; non testés : "
                 f"{tally['non testé']}, sur {total} critères. Testé : au moins une paire concluante dans "
-                "le mois. En partie : paires non concluantes, ou règle de détection sur les demandes et "
-                "les réponses, sans paire."
+                "le mois. En partie : paires non concluantes ou croisées. Surveillé : une règle de détection "
+                "lit les demandes et les réponses, ce qui n’est pas un test."
             ),
             cells=tuple(cells),
         ),
@@ -194,9 +194,9 @@ def _ground_state(pairs: list[PairResult], *, detected: bool) -> tuple[str, Mark
     # Crossed criteria alone do not isolate any one of them.
     if any(pair.verdict in _CONCLUDED and not pair.intersectional for pair in pairs):
         return "testé", Mark.CHECK
-    if pairs or detected:
+    if pairs:
         return "en partie", Mark.HALF
-    return "non testé", Mark.DASH
+    return ("non testé – surveillé" if detected else "non testé"), Mark.DASH
 
 
 def sycophancy_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:

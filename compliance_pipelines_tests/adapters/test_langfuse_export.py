@@ -23,6 +23,10 @@ from compliance_pipelines.core.tables import frame
 
 RECORDINGS = Path(__file__).parents[1] / "fixtures" / "recordings"
 DAY = date(2026, 6, 2)
+HUGE_SCORE = (
+    '{"id": "s", "traceId": "t", "name": "n", "dataType": "NUMERIC", "timestamp": "2026-06-02T10:00:00Z", '
+    '"value": 1' + "0" * 400 + "}"
+)
 
 
 def reader(source: Path, tmp_path: Path) -> ExportReader:
@@ -150,6 +154,12 @@ def test_csv_reads_like_jsonl(tmp_path: Path) -> None:
         (row(startTime="2026-06-02T10:00:00"), "naive_time"),
         (row(startTime="demain"), "bad_time"),
         (row(startTime="9999-12-31T23:59:59-23:00"), "bad_time"),
+        (row(startTime="9999-12-31T23:59:59Z"), "bad_time"),
+        (row(startTime="0001-01-01T00:00:00Z"), "bad_time"),
+        ("[" * 10_000, "not_json"),
+        ('{"id": ' + "[" * 10_000, "not_json"),
+        (row(tags="[" * 10_000), "unusable_field"),
+        (HUGE_SCORE, "unusable_field"),
     ],
 )
 def test_an_unusable_row_is_counted_with_its_reason_and_the_others_are_read(
@@ -160,6 +170,23 @@ def test_an_unusable_row_is_counted_with_its_reason_and_the_others_are_read(
     assert [t.trace_id for t in traces] == ["t1", "t3"]
     assert counts[f"rejected_{reason}"] == 1
     assert counts["rows"] == 3
+
+
+def test_metadata_deeper_than_any_real_one_is_dropped_and_the_row_is_read(tmp_path: Path) -> None:
+    deep = json.loads('{"a":' * 900 + "1" + "}" * 900)
+    export(tmp_path / "e", row(metadata=deep), row(id="o2", traceId="t2", metadata='{"a":' * 900 + "1" + "}" * 900))
+    assert [t.trace_id for t in read(tmp_path / "e", tmp_path)[0]] == ["t1", "t2"]
+
+
+def test_one_huge_json_document_is_refused_before_it_fills_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("compliance_pipelines.adapters.langfuse_export._MAX_JSON", 1000)
+    folder = tmp_path / "e"
+    folder.mkdir()
+    (folder / "o.json.gz").write_bytes(gzip.compress(b" " * 5_000_000))
+    with pytest.raises(ExportError, match="exporter en JSONL"):
+        read(folder, tmp_path)
 
 
 def test_a_row_without_time_is_refused(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The verdict: N before anything, indicative never conforming, the threshold itself conforms."""
 
+import numpy as np
 import pytest
 
 from compliance_pipelines.core.conformity import VerdictRules, decide, margin_established
@@ -22,6 +23,8 @@ def verdict(**changes: object) -> Verdict:
         ({}, Verdict.CONFORME),
         ({"mean": 0.7}, Verdict.CONFORME),
         ({"mean": 0.6999999}, Verdict.NON_CONFORME),
+        ({"mean": sum([0.7] * 30) / 30}, Verdict.CONFORME),
+        ({"mean": float(np.array([0.7] * 31).mean())}, Verdict.CONFORME),
         ({"n_scored": 29, "n_sampled": 29}, Verdict.INSUFFISANT),
         ({"n_scored": 30, "n_sampled": 30}, Verdict.CONFORME),
         ({"n_scored": 89, "n_unscored": 11}, Verdict.INSUFFISANT),

@@ -152,7 +152,9 @@ def _of_files(figure: dict[str, Any]) -> bool:
 
 
 def test_every_row_of_the_server_was_read(from_api: Ran, from_export: Ran) -> None:
-    days = list(TableStore(from_api.home / "data").read_many(("langfuse", "traces"), [d.isoformat() for d in MONTH.days()]))
+    days = list(
+        TableStore(from_api.home / "data").read_many(("langfuse", "traces"), [d.isoformat() for d in MONTH.days()])
+    )
     counts = [table.attrs["counts"] for _, table in days]
     assert len(counts) == 30
     assert all(day["server_rows"] == day.get("read_rows", 0) for day in counts)

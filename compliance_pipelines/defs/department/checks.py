@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pandas as pd
 
+from compliance_pipelines.core.conformity import ROUNDING
 from compliance_pipelines.core.records import Verdict
 from compliance_pipelines.defs import keys
 from compliance_pipelines.defs.check_factory import partition_check
@@ -11,7 +12,7 @@ from compliance_pipelines.defs.check_factory import partition_check
 
 def _below(*metrics: str) -> Callable[[str, pd.DataFrame], str | None]:
     def finding(_: str, table: pd.DataFrame) -> str | None:
-        rows = table[(table["metric"].isin(metrics)) & (table["mean"] < table["threshold"])]
+        rows = table[(table["metric"].isin(metrics)) & (table["mean"] < table["threshold"] - ROUNDING)]
         return (
             ", ".join(f"{r.department} (N {r.n_scored}) : {r.mean:.3f} < {r.threshold:.2f}" for r in rows.itertuples())
             or None

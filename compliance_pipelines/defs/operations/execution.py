@@ -17,7 +17,7 @@ STEPS_AT_ONCE = 3
 def _by_pod() -> list[object]:
     if importlib.util.find_spec("dagster_k8s") is None:
         return []
-    from dagster_k8s import k8s_job_executor  # ty: ignore[import-not-found]  only where it is deployed
+    from dagster_k8s import k8s_job_executor
 
     executor = k8s_job_executor.configured(
         {"max_concurrent": STEPS_AT_ONCE, "enable_owner_references": True, "retries": {"enabled": {}}}, name="by_pod"

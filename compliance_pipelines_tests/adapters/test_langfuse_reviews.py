@@ -1,0 +1,104 @@
+"""What is read of reviews: every item of every review queue, the newest correction of each exchange, whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from compliance_pipelines.adapters import langfuse_reviews
+from compliance_pipelines.adapters.langfuse_api_http import LangfuseError, LangfuseHttp, Patience, Server
+from compliance_pipelines.core.review_queue import ReviewItem
+from compliance_pipelines_tests.standins.langfuse import LangfuseStandIn
+
+NOON = datetime(2026, 6, 2, 10, tzinfo=UTC)
+WORDS = "La franchise est de 300 €. " * 100
+
+
+class Clock:
+    """A time that the test sets."""
+
+    def __init__(self) -> None:
+        self.time = NOON
+
+    def __call__(self) -> datetime:
+        return self.time
+
+
+@pytest.fixture(params=["events_only", "dual", "v3"])
+def server(request: pytest.FixtureRequest) -> Iterator[LangfuseStandIn]:
+    with LangfuseStandIn(request.param, clock=Clock()) as running:
+        yield running
+
+
+@pytest.fixture
+def http(server: LangfuseStandIn) -> Iterator[LangfuseHttp]:
+    target = Server(server.url, server.public_key, server.secret_key)
+    connection = LangfuseHttp(target, Patience(timeout=2, attempts=2), pause=lambda _: None)
+    yield connection
+    connection.close()
+
+
+def at(server: LangfuseStandIn, hour: int) -> None:
+    server.clock.time = NOON.replace(hour=hour)  # type: ignore[attr-defined]
+
+
+def test_items_of_every_review_queue_in_order_of_queueing(server: LangfuseStandIn, http: LangfuseHttp) -> None:
+    rh, it, other = (server.store.add_queue(name) for name in ("review-direction-rh", "review-direction-it", "tri"))
+    for number in range(120):
+        server.store.add_item(rh["id"], f"t{number}", "TRACE")
+    server.store.add_item(other["id"], "t0", "TRACE")
+    at(server, 11)
+    observed = server.store.add_item(it["id"], "o1", "OBSERVATION")
+    at(server, 15)
+    server.store.complete_item(observed["id"])
+    found = langfuse_reviews.review_items(http)
+    assert len(found) == 121
+    assert {item.department for item in found[:120]} == {"direction-rh"}
+    assert found[120] == ReviewItem(
+        observed["id"], "direction-it", "o1", "OBSERVATION", NOON.replace(hour=11), NOON.replace(hour=15)
+    )
+    assert found[0].completed_at is None
+
+
+def test_no_queue_is_no_item(http: LangfuseHttp) -> None:
+    assert langfuse_reviews.review_items(http) == []
+
+
+def test_an_item_that_cannot_be_read_is_one_french_line(server: LangfuseStandIn, http: LangfuseHttp) -> None:
+    queue = server.store.add_queue("review-direction-rh")
+    server.store.add_item(queue["id"], "t1", "TRACE")["createdAt"] = "hier"
+    with pytest.raises(LangfuseError, match="illisible"):
+        langfuse_reviews.review_items(http)
+
+
+def correction(server: LangfuseStandIn, text: str, **more: object) -> None:
+    server.add_score(name="correction", value=text, dataType="TEXT", **more)
+
+
+def test_the_newest_correction_of_each_exchange_is_read_whole(server: LangfuseStandIn, http: LangfuseHttp) -> None:
+    correction(server, "ancienne", traceId="t1")
+    at(server, 12)
+    correction(server, WORDS, traceId="t1")
+    correction(server, "autre appel", traceId="t1", observationId="o2")
+    server.add_score(name="review_outcome", value="overridden", traceId="t2", comment="Voir l’avenant 4.")
+    server.add_score(name="review_outcome", value="confirmed", traceId="t3", comment="Rien à redire.")
+    server.add_score(name="review_outcome", value="overridden", traceId="t4")
+    server.add_score(name="human_feedback", value=-1, traceId="t5", comment="Faux.")
+    correction(server, "   ", traceId="t6")
+    correction(server, "d’un autre", traceId="t7")
+    assert langfuse_reviews.corrections(http, ["t1", "t1/o2", "t2", "t3", "t4", "t5", "t6"]) == {
+        "t1": WORDS,
+        "t1/o2": "autre appel",
+        "t2": "Voir l’avenant 4.",
+    }
+
+
+def test_many_traces_are_asked_for_in_pages(server: LangfuseStandIn, http: LangfuseHttp) -> None:
+    for number in range(130):
+        for _ in range(3):
+            correction(server, f"c{number}", traceId=f"t{number}")
+    found = langfuse_reviews.corrections(http, [f"t{number}" for number in range(130)])
+    assert found == {f"t{number}": f"c{number}" for number in range(130)}
+    assert langfuse_reviews.corrections(http, []) == {}
