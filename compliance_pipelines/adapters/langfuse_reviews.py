@@ -84,8 +84,11 @@ def review_items(http: LangfuseHttp) -> list[ReviewItem]:
 
 
 def corrections(http: LangfuseHttp, trace_ids: Sequence[str]) -> dict[str, str]:
-    """The newest correction of each trace that has one; keys are "trace" or "trace/observation"."""
-    newest: dict[str, tuple[datetime, str]] = {}
+    """The correction of each trace that has one; keys are "trace" or "trace/observation".
+
+    A `correction` stands before a comment, the newest before older ones.
+    """
+    best: dict[str, tuple[tuple[bool, datetime], str]] = {}
     whole = sorted({trace_id.partition("/")[0] for trace_id in trace_ids})
     for content in _scores(http, whole):
         try:
@@ -96,9 +99,10 @@ def corrections(http: LangfuseHttp, trace_ids: Sequence[str]) -> dict[str, str]:
         if text is None or not isinstance(row, ScoreRow) or row.trace_id is None:
             continue
         key = _key(row.trace_id, content)
-        if key not in newest or row.updated_at >= newest[key][0]:
-            newest[key] = (row.updated_at, text)
-    return {key: text for key, (_, text) in newest.items()}
+        rank = (row.name == CORRECTION, row.updated_at)
+        if key not in best or rank >= best[key][0]:
+            best[key] = (rank, text)
+    return {key: text for key, (_, text) in best.items()}
 
 
 def _scores(http: LangfuseHttp, traces: Sequence[str]) -> Iterator[dict[str, Any]]:

@@ -156,7 +156,7 @@ WRITTEN_SCORES = pa.DataFrameSchema(
         "value": _unit(nullable=False),
         "evaluator": _text(),
         "revision": _count(),
-        "status": _count(),
+        "http_status": _count(),
     },
     unique=["trace_id", "name"],
     strict=True,

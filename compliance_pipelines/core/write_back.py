@@ -28,14 +28,14 @@ ACCEPTED = 201
 
 @dataclass(frozen=True, slots=True)
 class SentScore:
-    """A score as it was sent: `status` is the server's answer to it (201 taken, 0 silent)."""
+    """A score as it was sent: `http_status` is the server's answer to it (201 taken, 0 silent)."""
 
     trace_id: str
     name: str
     value: float
     evaluator: str
     revision: int
-    status: int
+    http_status: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def plan(judgements: Iterable[Judgement], before: Iterable[SentScore]) -> tuple[
             continue
         last = sent.get((row.trace_id, row.metric))
         same = last is not None and (last.value, last.evaluator) == (row.value, row.evaluator)
-        if last is not None and same and last.status == ACCEPTED:
+        if last is not None and same and last.http_status == ACCEPTED:
             standing.append(last)
             continue
         # also after a refusal: an answer that was lost may hide a score that was stored

@@ -87,6 +87,8 @@ def test_the_newest_correction_of_each_exchange_is_read_whole(server: LangfuseSt
     server.add_score(name="review_outcome", value="overridden", traceId="t4")
     server.add_score(name="human_feedback", value=-1, traceId="t5", comment="Faux.")
     correction(server, "   ", traceId="t6")
+    at(server, 13)
+    server.add_score(name="review_outcome", value="overridden", traceId="t1", comment="voir la correction")
     correction(server, "d’un autre", traceId="t7")
     assert langfuse_reviews.corrections(http, ["t1", "t1/o2", "t2", "t3", "t4", "t5", "t6"]) == {
         "t1": WORDS,

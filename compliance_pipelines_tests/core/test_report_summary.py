@@ -26,12 +26,12 @@ def test_the_document_says_what_the_page_says() -> None:
     assert (found["month"], found["revision"], found["verdict"]) == ("2026-06", 1, "Non conforme")
     assert found["policy_digest"] == samples.digest("policy")
     values = {(f["metric"], f["name"]): f["value"] for f in found["figures"]}
-    assert values["judge_neutrality", "departments_at_threshold"] == 8
-    assert values["judge_neutrality", "departments_measured"] == 9
+    assert values["judge_neutrality", "departments_at_threshold"] == 7
+    assert values["judge_neutrality", "departments_measured"] == 8
     assert values["judge_neutrality", "departments_non_conforme"] == 1
     assert found["scope"]["Nuits manquantes"] == "2 sur la période"
     page = PdfReader(io.BytesIO(render_summary(report))).pages[0].extract_text()
-    assert "8 / 9" in " ".join(page.split())
+    assert "7 / 8" in " ".join(page.split())
     share = values["citation_compliance", "share_cited"]
     assert f"{share * 100:.1f}".replace(".", ",") in page
     for row in found["departments"]["rows"]:

@@ -144,7 +144,7 @@ def test_scores_are_written_once_and_changes_replace_them(home: Path, server: La
 def test_refusals_are_counted_and_tried_again(home: Path, server: LangfuseStandIn) -> None:
     server.faults.rejected_scores["judge_neutrality"] = 400
     assert run(home, server, write_back.written_scores) == {"every_written_score_was_taken": False}
-    assert {row.status for row in stored(home, "written_scores", SentScore)} == {400}  # type: ignore[attr-defined]
+    assert {row.http_status for row in stored(home, "written_scores", SentScore)} == {400}  # type: ignore[attr-defined]
     assert server.scores == []
     server.faults.rejected_scores.clear()
     assert run(home, server, write_back.written_scores) == {"every_written_score_was_taken": True}

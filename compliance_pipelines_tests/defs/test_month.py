@@ -151,7 +151,7 @@ def test_no_trace_text_reaches_report_or_event_log(home: Path) -> None:
     assert leaks == []
 
 
-def test_two_jobs_two_schedules_and_an_owner_for_each_asset() -> None:
+def test_three_schedules_and_an_owner_for_each_asset() -> None:
     from compliance_pipelines.definitions import build_defs
 
     definitions = build_defs()
@@ -161,6 +161,7 @@ def test_two_jobs_two_schedules_and_an_owner_for_each_asset() -> None:
     assert {s.name: s.cron_schedule for s in schedules} == {
         "nightly": "30 1 * * *",
         "monthly_report": "0 4 1 * *",
+        "weekly_counterfactual": "0 3 * * 1",
     }
 
 

@@ -162,6 +162,20 @@ def test_every_row_of_the_server_was_read(from_api: Ran, from_export: Ran) -> No
     assert "rows_read_match_the_server" not in from_api.failed_checks | from_export.failed_checks
 
 
+def test_a_second_run_reads_its_own_writing_and_changes_nothing(
+    server: LangfuseStandIn, from_api: Ran, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert sum(score["name"] == "lexical_neutrality" for score in server.scores) > TRACES // 2
+    assert server.store.items
+    environment(monkeypatch, from_api.home, address(server))
+    written, queued = server.scores, len(server.store.items)
+    before = {path.name: path.read_bytes() for path in bundle_folder(from_api.home, MONTH).iterdir()}
+    assert not _ran(from_api.home, address(server)).failed_checks - from_api.failed_checks
+    assert {path.name: path.read_bytes() for path in bundle_folder(from_api.home, MONTH).iterdir()} == before
+    assert [e.revision for e in ArchiveResource(home=str(from_api.home)).open().list_revisions()] == [1]
+    assert (server.scores, len(server.store.items)) == (written, queued)
+
+
 def test_the_archived_report_verifies(from_api: Ran, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMPLIANCE_HOME", str(from_api.home))
     found = verify_month(ArchiveResource(home=str(from_api.home)).open(), "2026-06", verification_tools())

@@ -103,7 +103,7 @@ def _score_days(traces: Days, judged: Sequence[Days], source: TraceSourceResourc
                 yield day, None
                 continue
             sent = _send(LangfuseWriter(http), due, _environments(traces.get(day)))
-            refused = sum(row.status != write_back.ACCEPTED for row in sent)
+            refused = sum(row.http_status != write_back.ACCEPTED for row in sent)
             say(f"{day} : {len(sent) - refused} notes prises, {refused} refusées, {len(standing)} inchangées")
             yield day, frame(sorted([*standing, *sent], key=lambda row: (row.trace_id, row.name)), SentScore)
     finally:
@@ -173,7 +173,7 @@ def _enqueue(writer: LangfuseWriter, found: Sequence[QueuedTrace]) -> int:
 
 
 def _refused(_: str, table: pd.DataFrame) -> str | None:
-    statuses = Counter(int(status) for status in table["status"] if status != write_back.ACCEPTED)
+    statuses = Counter(int(status) for status in table["http_status"] if status != write_back.ACCEPTED)
     return ", ".join(f"{n} avec le code {code}" for code, n in sorted(statuses.items())) or None
 
 
