@@ -73,8 +73,8 @@ def night(
     """
     at = day_window(day)[1]
     make = _Maker(policy, links, at, day, silent=now - at > SILENT_AFTER)
-    out = []
-    for row in aggregates:
+    out, rows = [], list(aggregates)
+    for row in rows:
         if row.metric == JUDGED:
             limit = limit_of(policy.alerts.rule(AlertName.NEUTRALITY_BELOW_THRESHOLD), policy, row.department)
             enough = row.n_scored >= policy.thresholds.min_n and row.mean is not None
@@ -87,7 +87,9 @@ def night(
             enough = row.n_sampled >= policy.thresholds.min_n and not withheld
             level = _level(enough, limit is not None and rate > limit)
             out.append(make.night(AlertName.UNSCORED_RATE_HIGH, row.department, level, rate, row.n_sampled))
-    level = Level.BREACH if withheld else Level.CLEAR
+    # a night in which nothing was judged says nothing of the judge
+    judged = any(row.metric == JUDGED and row.n_scored for row in rows)
+    level = Level.BREACH if withheld else Level.CLEAR if judged else Level.UNKNOWN
     out.append(make.night(AlertName.JUDGE_UNRELIABLE, ALL_DEPARTMENTS, level, None, withheld))
     return out
 

@@ -155,6 +155,8 @@ UNTIL = datetime(2033, 7, 1, tzinfo=UTC)
         (RetentionState("COMPLIANCE", True, UNTIL - timedelta(days=1), False), True),
         (RetentionState("COMPLIANCE", True, None, False), True),
         (RetentionState("GOVERNANCE", False, UNTIL, False), True),
+        (RetentionState("GOVERNANCE", True, UNTIL, False), True),
+        (RetentionState("AUCUN", True, None, False), True),
         (
             RetentionState("AUCUN (répertoire)", False, None, None),
             False,

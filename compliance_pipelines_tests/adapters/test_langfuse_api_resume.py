@@ -89,8 +89,8 @@ def test_ten_kills_and_a_resume_give_the_same_rows(server: LangfuseStandIn, tmp_
     assert found == wanted
     assert last.rpartition(" ")[0] == counts.rpartition(" ")[0]
     again = sum("v2/observations" in request.path for request in server.requests)
-    # each life asks one question which API there is, and may lose the pages it was waiting for
-    assert again <= asked + 11 + 11 * at_once
+    # each life asks which API there is, may lose the pages it was waiting for, and may be cut within a retry
+    assert again <= asked + 11 + 11 * at_once + 11
     assert not list((tmp_path / "killed").glob("read-*"))
 
 

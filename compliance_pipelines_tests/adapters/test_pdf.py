@@ -290,6 +290,7 @@ def test_an_empty_month_is_a_report_too():
 
 
 def test_no_header_word_is_cut():
+    fonts.register()
     for inputs in (samples.inputs(), samples.lexical_inputs()):
         for section in build_report(inputs).sections:
             for block in section.blocks:

@@ -16,6 +16,8 @@ import dagster as dg
 from compliance_guardrails.policy import Policy
 from compliance_guardrails.policy.types import AlertName
 
+from compliance_pipelines.adapters.archive_dir import MODE as DIRECTORY
+from compliance_pipelines.adapters.archive_s3 import MODE as LOCKED
 from compliance_pipelines.adapters.pushgateway import GaugesError
 from compliance_pipelines.adapters.table_store import StoreError, TableStore
 from compliance_pipelines.core import alerting_rules, gauges
@@ -54,8 +56,18 @@ def nights(
             figures, withheld = _figures(store, day.isoformat())
         except StoreError as unreadable:
             log.warning("%s", unreadable)
-            continue
-        seen += alerting_rules.night(day, figures, withheld, policy_of(day), alerting.links, now)
+            if not store.has(keys.DEPARTMENT_DAILY.path, day.isoformat()):
+                # purged since: nothing will ever be read of it
+                continue
+            # the cursor stays before this night, which is read again at the next tick: an alert is late, not lost
+            alerting.outbox.observe(seen, now)
+            return cursor
+        policy = policy_of(day)
+        known = {d.id for d in (*policy.departments, policy.unattributed)}
+        if strangers := sorted({row.department for row in figures} - known):
+            log.warning("%s : %d direction(s) inconnue(s) de la politique", day, len(strangers))
+        figures = [row for row in figures if row.department in known]
+        seen += alerting_rules.night(day, figures, withheld, policy, alerting.links, now)
     alerting.outbox.observe(seen, now)
     if days and days[-1].isoformat() == max(instance.get_materialized_partitions(keys.DEPARTMENT_DAILY)):
         _publish(store, alerting, policy_of(days[-1]), days[-1].isoformat())
@@ -81,7 +93,8 @@ def runs(
     instance: dg.DagsterInstance, alerting: AlertingResource, policy: Policy, cursor: str | None, now: datetime
 ) -> str:
     """Runs that ended since `cursor` (an ISO time): a failed job fires until a later run of it succeeds."""
-    since = datetime.fromisoformat(cursor) if cursor else now - _FIRST_LOOK
+    # after a clock was set back the cursor may lie in the future, where nothing would be seen
+    since = min(datetime.fromisoformat(cursor), now) if cursor else now - _FIRST_LOOK
     wanted = dg.RunsFilter(
         statuses=[dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.SUCCESS],
         # runs of the very same instant are read again: better twice than not at all
@@ -126,11 +139,12 @@ def retention(archive: Archive, alerting: AlertingResource, policy: Policy, now:
     try:
         for entry in {e.month: e for e in archive.list_revisions()}.values():
             state = archive.retention(entry.month, entry.revision)
-            if state.mode.startswith("AUCUN"):
+            if state.mode == DIRECTORY:
+                # a directory promises no lock, and says so wherever its mode is shown
                 continue
             states[entry.month] = None
-            if not state.locked:
-                states[entry.month] = "aucun verrou de conservation"
+            if not state.locked or state.mode != LOCKED:
+                states[entry.month] = f"verrou {state.mode} au lieu de {LOCKED}"
             elif state.retain_until is None or state.retain_until < entry.retain_until_at:
                 states[entry.month] = "conservation plus courte que prévu"
         away = ""
