@@ -162,6 +162,7 @@ def test_every_row_of_the_server_was_read(from_api: Ran, from_export: Ran) -> No
     assert "rows_read_match_the_server" not in from_api.failed_checks | from_export.failed_checks
 
 
+@pytest.mark.parametrize("server", ["events_only"], indirect=True)
 def test_a_second_run_reads_its_own_writing_and_changes_nothing(
     server: LangfuseStandIn, from_api: Ran, monkeypatch: pytest.MonkeyPatch
 ) -> None:
