@@ -171,6 +171,7 @@ def _policy_facts(policy: Policy) -> report_previous.PolicyFacts:
 
 def _facts(request: MonthRequest, store: TableStore, policy: Policy, cutoff: datetime) -> ReportInputs:
     month = request.month
+    policy_before = _policy_before(request, month)
     monthly = records(store.read(MONTHLY_TABLE, month.first_day.isoformat()), Aggregate)
     foreign = {row.policy_digest for row in monthly} - {policy.digest}
     if foreign:
@@ -205,10 +206,12 @@ def _facts(request: MonthRequest, store: TableStore, policy: Policy, cutoff: dat
         coverage=report_facts.coverage(tables, policy),
         oversight=report_facts.oversight(tables, policy),
         alerts=_alerts(store, month),
+        alerts_evaluated=Outbox(store.root.parent / "outbox").path.exists(),
         counterfactual=_counterfactual(store, month),
         grounds=report_facts.grounds(policy, frozenset(bias.coverage_by_ground())),
         missing_nights=report_facts.missing_nights(tables),
-        changes=report_facts.changes(policy, _policy_before(request, month)),
+        changes=report_facts.changes(policy, policy_before),
+        policy_compared=policy_before is not None,
         actions=report_facts.actions(policy),
         legal_rules=report_facts.legal_rules(policy),
         legal_as_of=legal.as_of,

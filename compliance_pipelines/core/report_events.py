@@ -38,6 +38,11 @@ _ALERT_LABELS: Mapping[str, str] = {
 }
 _SEVERITIES: Mapping[str, str] = {"critical": "critique", "warning": "avertissement", "info": "information"}
 
+NO_ALERT = "Aucune alerte ne s’est déclenchée sur la période."
+NOT_EVALUATED = "Alertes non évaluées : aucune surveillance n’a tourné sur cette installation pendant la période."
+NO_CHANGE = "Aucun changement de modèle, d’invite, de juge, de seuil ou de paires n’a été enregistré."
+NOT_COMPARED = "Aucune politique n’était en vigueur le mois précédent : il n’y a rien à comparer."
+
 
 def events_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
     """Section 7: alerts, missing nights, change log."""
@@ -71,7 +76,7 @@ def events_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
             )
         )
     else:
-        blocks.append(Text("Aucune alerte ne s’est déclenchée sur la période."))
+        blocks.append(Text(NO_ALERT if inputs.alerts_evaluated else NOT_EVALUATED))
     blocks.append(Heading("Nuits manquantes"))
     nights = sorted(inputs.missing_nights, key=lambda night: night.day)
     if nights:
@@ -105,7 +110,7 @@ def events_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
             )
         )
     else:
-        blocks.append(Text("Aucun changement de modèle, d’invite, de juge, de seuil ou de paires n’a été enregistré."))
+        blocks.append(Text(NO_CHANGE if inputs.policy_compared else NOT_COMPARED))
     figures = (
         Figure(7, "toutes", "alerts", "count", len(alerts)),
         Figure(7, "toutes", "missing_nights", "count", len(nights)),

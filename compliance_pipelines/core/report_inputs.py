@@ -258,6 +258,8 @@ class ReportInputs:
     grounds: tuple[GroundFacts, ...] = ()
     sycophancy: tuple[SycophancyFacts, ...] | None = None
     alerts: tuple[AlertFacts, ...] = ()
+    alerts_evaluated: bool = True
+    policy_compared: bool = True
     missing_nights: tuple[MissingNight, ...] = ()
     changes: tuple[ChangeFacts, ...] = ()
     actions: tuple[CorrectiveAction, ...] = ()

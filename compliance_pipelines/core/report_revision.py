@@ -32,25 +32,33 @@ def changes(before: Manifest, figures: bytes, inputs: Inputs, rows: Sequence[Agg
     what = ", ".join(differences(before, inputs)) or "mise en page"
     first = ChangeFacts(day, "révision", f"remplace la révision {before.revision} ; entrées modifiées : {what}")
     moved: dict[tuple[str, float, float], list[str]] = {}
-    old = _thresholds(figures)
+    old = _values(figures, "threshold")
     for row in rows:
         known = old.get((row.department, row.metric))
-        if known is not None and row.threshold is not None and known != row.threshold:
+        if isinstance(known, float) and row.threshold is not None and known != row.threshold:
             moved.setdefault((row.metric, known, row.threshold), []).append(row.department)
     lines = [
         ChangeFacts(day, "seuil", f"{metric} : {_fr(was)} → {_fr(now)} ({_who(departments)})")
         for (metric, was, now), departments in sorted(moved.items())
     ]
+    verdicts: dict[tuple[str, str, str], list[str]] = {}
+    said = _values(figures, "verdict")
+    for row in rows:
+        was = said.get((row.department, row.metric))
+        if isinstance(was, str) and was != row.verdict.value:
+            verdicts.setdefault((row.metric, was, row.verdict.value), []).append(row.department)
+    lines += [
+        ChangeFacts(day, "verdict", f"{metric} : {was} → {now} ({_who(departments)})")
+        for (metric, was, now), departments in sorted(verdicts.items())
+    ]
     return (first, *lines)
 
 
-def _thresholds(figures: bytes) -> dict[tuple[str, str], float]:
+def _values(figures: bytes, name: str) -> dict[tuple[str, str], object]:
     try:
         document = json.loads(figures)
-        found = [item for item in document["figures"] if item["name"] == "threshold"]
-        return {
-            (item["department"], item["metric"]): float(item["value"]) for item in found if item["value"] is not None
-        }
+        found = [item for item in document["figures"] if item["name"] == name]
+        return {(item["department"], item["metric"]): item["value"] for item in found if item["value"] is not None}
     except (ValueError, LookupError, TypeError):
         # a replaced revision whose figures cannot be read is the business of `verify`
         return {}

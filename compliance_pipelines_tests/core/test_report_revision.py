@@ -46,3 +46,10 @@ def test_an_unchanged_threshold_is_not_named() -> None:
 def test_unreadable_figures_leave_the_replacement_line() -> None:
     for damaged in (b"", b"{", b"[]", b'{"figures": 3}'):
         assert len(report_revision.changes(manifest(), damaged, inputs(), [ROW])) == 1
+
+
+def test_a_verdict_that_changed_is_named() -> None:
+    row = {"department": "direction-rh", "metric": "citation_compliance", "name": "verdict", "value": "Non conforme"}
+    found = report_revision.changes(manifest(), json.dumps({"figures": [row]}).encode(), inputs(), [ROW])
+    said = [(c.kind, c.description_fr) for c in found[1:]]
+    assert said == [("verdict", "citation_compliance : Non conforme → Indicatif (direction-rh)")]
