@@ -76,7 +76,8 @@ def watch_the_day(
     """One tick."""
     at = datetime.fromisoformat(context.run.tags[TICK])
     in_force = policy.of(month_of(paris_day(at)))
-    seen = observe_day(source.reader(in_force), judge_of(judge, in_force, at), alerting, in_force, at)
+    with closing(source.reader(in_force)) as reader:
+        seen = observe_day(reader, judge_of(judge, in_force, at), alerting, in_force, at)
     context.log.info(f"{seen} traces lues")
 
 

@@ -38,6 +38,7 @@ class ReportConfig(dg.Config):
         keys.DEPARTMENT_DAILY,
         keys.DEPARTMENT_MONTHLY,
         keys.COUNTERFACTUAL,
+        keys.REVIEW_ITEMS,
     ],
     partitions_def=monthly,
     group_name="audit",

@@ -24,7 +24,7 @@ from compliance_pipelines.defs.partitions import daily
 from compliance_pipelines.io_manager import Days, Partitions, table_metadata
 from compliance_pipelines.resources import TraceSourceResource
 
-REVIEW_ITEMS = dg.AssetKey(["langfuse", "review_items"])
+REVIEW_ITEMS = keys.REVIEW_ITEMS
 GOLDEN_ITEMS = dg.AssetKey(["langfuse", "golden_items"])
 # how long before its review an exchange may have taken place
 _LOOK_BACK = timedelta(days=92)
