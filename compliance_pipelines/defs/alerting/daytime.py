@@ -5,6 +5,7 @@ its share of the hourly budget, and observes. A tick that was missed is not made
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Protocol
