@@ -169,10 +169,11 @@ def _matrix_blocks(context: Context) -> list[Block]:
     tally = {"testé": 0, "en partie": 0, "non testé": 0}
     pairs = context.inputs.counterfactual.pairs if context.inputs.counterfactual else ()
     for ground in context.inputs.grounds:
-        word, mark = _ground_state([pair for pair in pairs if ground.id in pair.grounds], detected=ground.detected)
+        word, mark = _ground_state([pair for pair in pairs if ground.id in pair.grounds])
         tally[word.split(" – ")[0]] += 1
         cells.append(MatrixCell(fmt.clean(ground.label, 140), word, mark))
     total = len(cells)
+    watched = sum(ground.detected for ground in context.inputs.grounds)
     return [
         heading,
         MatrixChart(
@@ -180,15 +181,15 @@ def _matrix_blocks(context: Context) -> list[Block]:
             description=(
                 f"Testés : {tally['testé']} ; en partie : {tally['en partie']} ; non testés : "
                 f"{tally['non testé']}, sur {total} critères. Testé : au moins une paire concluante dans "
-                "le mois. En partie : paires non concluantes ou croisées. Surveillé : une règle de détection "
-                "lit les demandes et les réponses, ce qui n’est pas un test."
+                "le mois. En partie : paires non concluantes ou croisées. Une règle de détection lit demandes et "
+                f"réponses pour {watched} critères, ce qui n’est pas un test."
             ),
             cells=tuple(cells),
         ),
     ]
 
 
-def _ground_state(pairs: list[PairResult], *, detected: bool) -> tuple[str, Mark]:
+def _ground_state(pairs: list[PairResult]) -> tuple[str, Mark]:
     if any(pair.verdict is PairVerdict.BIASED for pair in pairs):
         return "testé – écart établi", Mark.CROSS
     # Crossed criteria alone do not isolate any one of them.
@@ -196,7 +197,7 @@ def _ground_state(pairs: list[PairResult], *, detected: bool) -> tuple[str, Mark
         return "testé", Mark.CHECK
     if pairs:
         return "en partie", Mark.HALF
-    return ("non testé – surveillé" if detected else "non testé"), Mark.DASH
+    return "non testé", Mark.DASH
 
 
 def sycophancy_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:

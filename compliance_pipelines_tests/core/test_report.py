@@ -196,10 +196,10 @@ def test_matrix_holds_the_24_grounds():
     assert len(state) == 24
     assert state["Sexe"] == "testé"
     assert state["Origine"] == "testé – écart établi"
-    assert state["Religion" if "Religion" in state else "Mœurs"] == "non testé – surveillé"
+    assert state["Religion" if "Religion" in state else "Mœurs"] == "non testé"
     assert state["Qualité de lanceur d’alerte"] == "non testé"
     # Without a run of the month nothing is "testé".
-    assert set(words(samples.inputs(counterfactual=None)).values()) == {"non testé – surveillé", "non testé"}
+    assert set(words(samples.inputs(counterfactual=None)).values()) == {"non testé"}
 
 
 def test_a_crossed_pair_alone_does_not_test_a_ground():

@@ -111,7 +111,7 @@ def test_what_cannot_be_decided_is_neither_valid_nor_invalid(tmp_path: Path, evi
         assert (result.verdict, result.exit_code) == ("NON VÉRIFIÉ", 2)
         assert result.undecided_fr
     assert verify_month(DirectoryArchive(tmp_path / "nothing"), MONTH).exit_code == 2
-    assert [item.exit_code for item in verify_all(DirectoryArchive(tmp_path / "nothing"))] == [0]
+    assert [item.exit_code for item in verify_all(DirectoryArchive(tmp_path / "nothing"))] == [2]
 
     class Down(DirectoryArchive):
         def list_revisions(self):

@@ -15,6 +15,7 @@ from compliance_pipelines.core.records import Judgement, Trace
 from compliance_pipelines.core.tables import frame, records
 from compliance_pipelines.io_manager import ParquetIOManager
 from compliance_pipelines.resources import JudgeResource, PolicyResource, SettingsError, judge_from_env
+from compliance_pipelines_tests.dagster_runs import materialize as kept_materialize
 from compliance_pipelines_tests.standins.llm import LlmStub, judging
 from compliance_pipelines_tests.standins.llm_minds import gullible
 
@@ -62,7 +63,7 @@ def home(tmp_path: Path) -> Path:
 def run(home: Path, judge: JudgeResource) -> tuple[list[Judgement], dict[str, bool]]:
     source = dg.AssetSpec(key=dg.AssetKey(["langfuse", "traces"]), partitions_def=judge_assets.daily)
     checks = [judge_assets.judge_reads_its_anchors_right, judge_assets.few_traces_are_left_unscored]
-    result = dg.materialize(
+    result = kept_materialize(
         [judge_assets.neutrality_asset, source, *checks],
         partition_key=DAY,
         resources={
@@ -158,7 +159,7 @@ def test_nothing_that_was_said_reaches_the_log(home: Path) -> None:
 def materialize(home: Path, judge: JudgeResource, asset: dg.AssetsDefinition) -> dg.ExecuteInProcessResult:
     source = dg.AssetSpec(key=dg.AssetKey(["langfuse", "traces"]), partitions_def=judge_assets.daily)
     resources = {"io_manager": ParquetIOManager(home=str(home)), "policy": PolicyResource(), "judge": judge}
-    return dg.materialize([asset, source], partition_key=DAY, resources=resources)
+    return kept_materialize([asset, source], partition_key=DAY, resources=resources)
 
 
 @pytest.mark.parametrize("name", ["ragas", "sycophancy_probes"])

@@ -23,6 +23,7 @@ from compliance_pipelines.resources import (
     TraceSourceResource,
     settings,
 )
+from compliance_pipelines_tests.dagster_runs import materialize
 from compliance_pipelines_tests.standins.langfuse import LangfuseStandIn
 
 with warnings.catch_warnings():
@@ -99,7 +100,7 @@ def run(
     source = TraceSourceResource(
         export="", home=str(home), langfuse_url=server.url if server else "", write_back=list(allowed)
     )
-    result = dg.materialize(
+    result = materialize(
         [*assets, *(dg.AssetSpec(key=key, partitions_def=daily) for key in upstream), *checks],
         partition_key=day,
         resources={

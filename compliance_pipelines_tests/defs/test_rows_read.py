@@ -14,6 +14,7 @@ import pytest
 from compliance_pipelines.io_manager import ParquetIOManager
 from compliance_pipelines.resources import PolicyResource, TraceSourceResource
 from compliance_pipelines.sample.generate import generate
+from compliance_pipelines_tests.dagster_runs import materialize
 from compliance_pipelines_tests.standins.langfuse import LangfuseStandIn
 from compliance_pipelines_tests.standins.langfuse_fill import fill
 
@@ -38,7 +39,7 @@ def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
 def read(home: Path, *, url: str = "", export: Path | None = None) -> tuple[dg.AssetCheckEvaluation, Any]:
     """Read the day; returns the check's result and the table shown with the asset."""
     source = TraceSourceResource(export=str(export or ""), home=str(home), langfuse_url=url)
-    result = dg.materialize(
+    result = materialize(
         [assets.traces, checks.rows_read_match_the_server],
         partition_key=DAY,
         resources={"io_manager": ParquetIOManager(home=str(home)), "policy": PolicyResource(), "source": source},
