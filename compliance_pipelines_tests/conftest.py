@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -22,3 +24,15 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COMPLIANCE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "home" / "dagster"))
+
+
+@pytest.fixture(autouse=True)
+def no_stale_instance() -> Generator[None]:
+    """Dagster keeps the state storage of the last instance in a variable; of one that is gone it would ask in vain."""
+    if "dagster" not in sys.modules:
+        yield
+        return
+    from dagster._core.storage.defs_state.base import set_defs_state_storage
+
+    with set_defs_state_storage(None):
+        yield
