@@ -78,6 +78,8 @@ def _table(month: Month) -> Table:
     table = Table(
         title=f"{month} par direction (neutralité : évaluateur lexical, indicatif, sans LLM)",
         box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
         title_justify="left",
         caption="avis : part des réponses notées ou relues par une personne",
         caption_justify="left",

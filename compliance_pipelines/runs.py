@@ -20,6 +20,14 @@ from compliance_pipelines.core.periods import Month
 from compliance_pipelines.io_manager import progress as partition_log
 from compliance_pipelines.resources import settings
 
+EMBEDDED = (
+    "langfuse/traces",
+    "langfuse/scores",
+    "evaluation/neutrality",
+    "evaluation/citations",
+    "evaluation/figure_grounding",
+    "department/daily",
+)
 OURS = "compliance/command"
 RANGE_START = "dagster/asset_partition_range_start"
 RANGE_END = "dagster/asset_partition_range_end"
@@ -55,7 +63,15 @@ def run_nights(month: Month, progress: Progress) -> RunOutcome:
     """Every night of the month, in one single-run backfill."""
     days = month.days()
     tags = {RANGE_START: days[0].isoformat(), RANGE_END: days[-1].isoformat()}
-    return _execute("nightly", None, tags, {}, progress)
+    return _execute("nightly", None, tags, {}, progress, _serving())
+
+
+def _serving() -> list[dg.AssetKey] | None:
+    """The night's assets that have something to do: without a judge or a server the others would write empty tables."""
+    judged, server = os.environ.get("JUDGE_BASE_URL"), settings().langfuse_url
+    if judged or server:
+        return None
+    return [dg.AssetKey(name.split("/")) for name in EMBEDDED]
 
 
 def run_report(month: Month, progress: Progress, *, reason: str = "", cutoff: str = "") -> RunOutcome:
@@ -68,7 +84,12 @@ def run_report(month: Month, progress: Progress, *, reason: str = "", cutoff: st
 
 
 def _execute(
-    job: str, partition: str | None, tags: dict[str, str], config: dict[str, object], progress: Progress
+    job: str,
+    partition: str | None,
+    tags: dict[str, str],
+    config: dict[str, object],
+    progress: Progress,
+    only: list[dg.AssetKey] | None = None,
 ) -> RunOutcome:
     from compliance_pipelines.definitions import build_defs
 
@@ -83,6 +104,7 @@ def _execute(
                 tags={**tags, OURS: "true"},
                 run_config={**config, "loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
                 raise_on_error=False,
+                asset_selection=only,
             )
         )
     if not result.success:
