@@ -14,15 +14,16 @@ import compliance_guardrails
 
 import compliance_pipelines
 
-_PARTS = ("core", "adapters", "reporting.py")
+_PARTS = ("core", "adapters", "defs", "io_manager.py", "reporting.py")
 
 
 @cache
 def code_identity() -> str:
-    """`<version>+<12 hex digits>` over the sources of core, adapters and detectors."""
+    """`<version>+<12 hex digits>` over the sources of assets, core, adapters, policy reader and detectors."""
     ours = Path(compliance_pipelines.__file__).parent
     theirs = Path(compliance_guardrails.__file__).parent
-    files = [path for part in _PARTS for path in _sources(ours / part)] + _sources(theirs / "detect")
+    files = [path for part in _PARTS for path in _sources(ours / part)]
+    files += [path for part in ("detect", "policy") for path in _sources(theirs / part)]
     whole = hashlib.sha256()
     for path in files:
         whole.update(f"{path.name} ".encode() + hashlib.sha256(path.read_bytes()).digest())

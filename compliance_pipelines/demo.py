@@ -18,8 +18,9 @@ from compliance_pipelines.adapters.table_store import TableStore
 from compliance_pipelines.core.evidence import pdf_name
 from compliance_pipelines.core.periods import Month
 from compliance_pipelines.core.records import Aggregate
+from compliance_pipelines.core.report_shares import Share
 from compliance_pipelines.core.tables import records
-from compliance_pipelines.core.verify import verify_month
+from compliance_pipelines.core.verify import head_lines_fr, verify_month
 from compliance_pipelines.reporting import MONTHLY_TABLE, bundle_folder
 from compliance_pipelines.resources import archive_from_env, settings, verification_tools
 
@@ -51,6 +52,9 @@ def build(month: Month, out: Console, *, reason: str, cutoff: str, nights: bool)
 
 
 def _run_nights(month: Month, days: int, bars: Progress) -> None:
+    if runs.nights_unchanged(month):
+        bars.add_task("nuits inchangées, reprises", total=days, completed=days)
+        return
     tasks: dict[str, TaskID] = {}
 
     def advance(asset: str, _: str) -> None:
@@ -94,8 +98,8 @@ def _table(month: Month) -> Table:
             department.removeprefix("direction-"),
             str(neutral.n_traces),
             _cell(neutral, _number(neutral.mean)),
-            _cell(cited, _percent(cited.mean)),
-            _percent(seen.mean) if seen.n_scored >= _SMALLEST else "n. c.",
+            _cell(cited, _share(cited)),
+            _share(seen) if seen.n_scored >= _SMALLEST else "n. c.",
         )
     return table
 
@@ -111,9 +115,12 @@ def _evidence(month: Month, out: Console) -> None:
     archive = archive_from_env()
     verification = verify_month(archive, str(month), verification_tools())
     receipt = archive.receipt(str(month))
-    out.print(f"\nVérification de l'archive : [bold]{verification.verdict}[/] (révision {receipt.revision})")
+    out.print(f"\nVérification de l'archive : [bold]{verification.verdict_fr}[/], révision {receipt.revision}")
     if receipt.mode.startswith("AUCUN"):
         out.print("L'archive en répertoire ne verrouille rien : en production, S3 avec Object Lock COMPLIANCE.")
+    if verification.head is not None:
+        for line in head_lines_fr(verification.head):
+            out.print(line)
     out.print(f"PDF : [bold]{bundle_folder(home, month) / pdf_name(str(month))}[/]")
 
 
@@ -121,5 +128,8 @@ def _number(value: float | None) -> str:
     return "—" if value is None else f"{value:.2f}".replace(".", ",")
 
 
-def _percent(value: float | None) -> str:
-    return "—" if value is None else f"{100 * value:.1f} %".replace(".", ",")
+def _share(row: Aggregate) -> str:
+    # as in the report, a rate that gives back a handful of exchanges is a bound
+    found = Share(0 if row.mean is None else round(row.mean * row.n_scored), row.n_scored, _SMALLEST)
+    # "<20,9 %" without the first space: the table has 80 columns
+    return found.text if found.hidden is None else "".join(found.text.split(maxsplit=1))

@@ -16,9 +16,10 @@ from pathlib import Path
 
 import dagster as dg
 
+from compliance_pipelines import nights
 from compliance_pipelines.core.periods import Month
 from compliance_pipelines.io_manager import progress as partition_log
-from compliance_pipelines.resources import settings
+from compliance_pipelines.resources import PolicyResource, TraceSourceResource, from_env, settings
 
 EMBEDDED = (
     "langfuse/traces",
@@ -63,15 +64,29 @@ def run_nights(month: Month, progress: Progress) -> RunOutcome:
     """Every night of the month, in one single-run backfill."""
     days = month.days()
     tags = {RANGE_START: days[0].isoformat(), RANGE_END: days[-1].isoformat()}
-    return _execute("nightly", None, tags, {}, progress, _serving())
+    # without a judge or a server the other assets would write empty tables
+    only = [dg.AssetKey(name.split("/")) for name in EMBEDDED] if _embedded() else None
+    outcome = _execute("nightly", None, tags, {}, progress, only)
+    if _embedded():
+        nights.remember(month, EMBEDDED, *_inputs())
+    return outcome
 
 
-def _serving() -> list[dg.AssetKey] | None:
-    """The night's assets that have something to do: without a judge or a server the others would write empty tables."""
-    judged, server = os.environ.get("JUDGE_BASE_URL"), settings().langfuse_url
-    if judged or server:
-        return None
-    return [dg.AssetKey(name.split("/")) for name in EMBEDDED]
+def nights_unchanged(month: Month) -> bool:
+    """Whether `run_nights` would compute what is already stored, from the same export, policy and code."""
+    return _embedded() and nights.unchanged(month, EMBEDDED, *_inputs())
+
+
+def _embedded() -> bool:
+    return not os.environ.get("JUDGE_BASE_URL") and not settings().langfuse_url and settings().export.exists()
+
+
+def _inputs() -> tuple[TraceSourceResource, PolicyResource]:
+    found = from_env()
+    source, policy = found["source"], found["policy"]
+    assert isinstance(source, TraceSourceResource)
+    assert isinstance(policy, PolicyResource)
+    return source, policy
 
 
 def run_report(month: Month, progress: Progress, *, reason: str = "", cutoff: str = "") -> RunOutcome:

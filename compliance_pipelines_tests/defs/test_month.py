@@ -122,10 +122,21 @@ def test_the_archived_report_verifies(home: Path) -> None:
 @pytest.mark.usefixtures("environment")
 def test_an_unchanged_second_run_makes_no_new_version_and_the_same_bytes(home: Path) -> None:
     before = {path.name: path.read_bytes() for path in bundle_folder(home, MONTH).iterdir()}
+    assert runs.nights_unchanged(MONTH)
     runs.run_nights(MONTH, lambda *_: None)
     runs.run_report(MONTH, lambda *_: None)
     assert {path.name: path.read_bytes() for path in bundle_folder(home, MONTH).iterdir()} == before
     assert [e.revision for e in ArchiveResource(home=str(home)).open().list_revisions()] == [1]
+
+
+@pytest.mark.usefixtures("environment")
+@pytest.mark.parametrize(("name", "value"), [("JUDGE_BASE_URL", "http://j"), ("LANGFUSE_BASE_URL", "http://l")])
+def test_nights_of_a_server_or_a_judge_are_never_taken_as_they_are(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.delenv("LANGFUSE_EXPORT")
+    monkeypatch.setenv(name, value)
+    assert not runs.nights_unchanged(MONTH)
 
 
 def test_the_printed_report_names_every_department_and_says_it_is_indicative(home: Path) -> None:
