@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from compliance_pipelines.resources import sample_export
+from compliance_pipelines.settings import sample_export
 
 OURS = """
 import sys, time

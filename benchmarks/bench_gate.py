@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from compliance_guardrails.counterfactual import extract
 from compliance_guardrails.counterfactual.client import GatewayAssistant
+from compliance_guardrails.counterfactual.dimensions import same_message
 from compliance_guardrails.counterfactual.embeddings import BundledE5
 from compliance_guardrails.counterfactual.engine import run
 from compliance_guardrails.counterfactual.pairs import Side, prompts
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 PAIRS = Path(__file__).parents[1] / "tests" / "bias" / "counterfactual_pairs.json"
-BLIND = Path(__file__).parents[1] / "guardrails" / "tests" / "counterfactual" / "blind_pairs.jsonl"
+UNSEEN = Path(__file__).parents[1] / "guardrails" / "tests" / "counterfactual"
 TODAY = dt.date(2026, 6, 1)
 LATENCY, CONCURRENCY = 0.2, 8
 
@@ -191,16 +192,17 @@ def _waiting(files: Files, extractor: extract.Extractor) -> None:
 
 
 def _blind(extractor: extract.Extractor) -> None:
-    if not BLIND.is_file():
-        print("unseen pairs: no file")
-        return
-    right: dict[str, list[bool]] = {}
-    for line in BLIND.read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        one, two = extractor.read(row["a"]), extractor.read(row["b"])
-        same = one.decisions == two.decisions and one.figures == two.figures
-        right.setdefault("equivalent" if row["same"] else "different", []).append(same == row["same"])
-    shares = {name: sum(hits) / len(hits) for name, hits in right.items()}
-    for name, hits in sorted(right.items()):
-        print(f"unseen pairs, {name}: {sum(hits)}/{len(hits)} told rightly")
-    print(f"balanced accuracy {sum(shares.values()) / len(shares):.2f}")
+    right: dict[str, dict[bool, list[bool]]] = {}
+    for name in ("blind_pairs.jsonl", "letter_pairs.jsonl"):
+        for line in (UNSEEN / name).read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            same = same_message(extractor.read(row["a"]), extractor.read(row["b"]), extractor.aspects)
+            found = right.setdefault(f"{name} {row.get('set', '')}", {True: [], False: []})
+            found[row["same"]].append(same == row["same"])
+    for name, hits in right.items():
+        told = ", ".join(
+            f"{label} {sum(hits[same])}/{len(hits[same])}"
+            for same, label in ((True, "equivalent"), (False, "different"))
+        )
+        balanced = sum(sum(found) / len(found) for found in hits.values()) / 2
+        print(f"{name}: {told} told rightly, balanced accuracy {balanced:.2f}")

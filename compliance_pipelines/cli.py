@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
 import sys
 from datetime import date
@@ -23,7 +25,8 @@ from compliance_pipelines.core.periods import Month, PeriodError
 
 
 def _judge_environment() -> tuple[Path, Session | None, date]:
-    from compliance_pipelines.resources import judge_from_env, settings, utc_now
+    from compliance_pipelines.resources import judge_from_env, utc_now
+    from compliance_pipelines.settings import settings
 
     home = settings().home
     judge = judge_from_env(str(home))
@@ -52,9 +55,25 @@ app.command("status")(status)
 app.command("purge")(purge)
 
 
-def _refuse(message: str) -> NoReturn:
+_SYSTEM_FR = {
+    errno.ENOENT: "fichier ou dossier introuvable",
+    errno.EACCES: "accès refusé",
+    errno.EPERM: "opération non permise",
+    errno.EISDIR: "c’est un dossier, attendu un fichier",
+    errno.ENOTDIR: "attendu un dossier",
+    errno.EEXIST: "existe déjà",
+    errno.ENOSPC: "disque plein",
+    errno.EROFS: "système de fichiers en lecture seule",
+}
+
+
+def _refuse(message: str, code: int = 2) -> NoReturn:
     sys.stderr.write(f"compliance : {message}\n")
-    raise SystemExit(2)
+    if "--json" in sys.argv[1:]:
+        # whoever parses the output finds the error there as well, in one shape for every command
+        document = {"schema": "compliance-error/1", "error": message, "exit_code": code}
+        sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
+    raise SystemExit(code)
 
 
 def main() -> None:
@@ -71,14 +90,18 @@ def main() -> None:
     from compliance_pipelines.adapters.table_store import StoreError
     from compliance_pipelines.core.evidence import EvidenceError
     from compliance_pipelines.core.ports import ArchiveUnavailableError
-    from compliance_pipelines.resources import SettingsError
+    from compliance_pipelines.core.verify import AlteredError
     from compliance_pipelines.runs import RunFailedError
+    from compliance_pipelines.settings import SettingsError
 
     known = (PolicyError, PeriodError, EvidenceError, ArchiveUnavailableError, SettingsError, RunFailedError)
     stores = (CacheError, OutboxError, PurgeError, StoreError)
     try:
         app()
+    except AlteredError as failed:
+        _refuse(str(failed), 1)
     except (*known, *stores) as failed:
         _refuse(str(failed))
     except OSError as failed:
-        _refuse(f"{failed.filename or 'système'} : {failed.strerror or type(failed).__name__}")
+        reason = _SYSTEM_FR.get(failed.errno or 0) or errno.errorcode.get(failed.errno or 0, type(failed).__name__)
+        _refuse(f"{failed.filename or 'système'} : {reason}")

@@ -1,6 +1,7 @@
-"""`compliance alerts`: which alerts fire, what each rule looks at, and a trial alert to the configured receiver.
+"""`compliance alerts`: which alerts fire, what each rule looks at, a trial alert, and the end of an alert by hand.
 
-0 nothing fires · 1 something fires (list) or was not taken (test) · 2 could not decide.
+0 nothing fires, or done · 1 something fires (list), was not taken (test), has nothing to end (resolve) · 2 could not
+decide: there is no state, it is too old to reassure anybody, or a word is unknown.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from compliance_guardrails.policy.types import AlertName
 from rich.console import Console
 from rich.markup import escape
 
+from compliance_pipelines.adapters.outbox import Outbox
 from compliance_pipelines.core import alerting_delivery, alerting_rules
 from compliance_pipelines.core.alerting import ALL_DEPARTMENTS, Episode
 from compliance_pipelines.core.alerting_delivery import Post, Timing
@@ -22,18 +24,22 @@ from compliance_pipelines.core.periods import PARIS
 
 alerts_app = typer.Typer(no_args_is_help=True, help="Les alertes : lister, essayer l'envoi, expliquer une règle.")
 out = Console(highlight=False, soft_wrap=True)
+_LOOKED_LATELY = timedelta(hours=1)
+_REASON = 200
 
 _SOURCES = {
     AlertName.NEUTRALITY_BELOW_THRESHOLD: "les mesures de chaque nuit achevée et, en journée, les fenêtres glissantes",
-    AlertName.UNCITED_CLAIMS_BURST: "les compteurs de la passerelle (Prometheus)",
+    AlertName.UNCITED_CLAIMS_BURST: "les compteurs de la passerelle (règle Prometheus) ; "
+    "sans Prometheus, les événements Langfuse de l'heure (UNCITED_BURST_FROM)",
     AlertName.UNSCORED_RATE_HIGH: "les mesures de chaque nuit achevée",
     AlertName.JUDGE_UNRELIABLE: "les notes retenues de chaque nuit achevée",
     AlertName.NIGHT_MISSING: "le calendrier des nuits ; Prometheus si le dispositif lui-même se tait",
-    AlertName.RUN_FAILED: "les exécutions Dagster ; s'éteint quand le même travail réussit",
+    AlertName.RUN_FAILED: "les exécutions Dagster, relances épuisées ; s'éteint quand le même travail réussit",
     AlertName.REPORT_MISSING: "le calendrier des rapports ; Prometheus si le dispositif lui-même se tait",
     AlertName.RETENTION_NOT_VERIFIED: "le verrou de chaque rapport archivé, relu dans l'archive toutes les six heures",
     AlertName.GUARDRAIL_ERRORS: "les compteurs de la passerelle (Prometheus)",
     AlertName.GUARDRAIL_NOT_FED: "les compteurs de la passerelle (Prometheus)",
+    AlertName.REPORT_PUBLISHED: "les révisions archivées : un avis, dit une fois",
 }
 
 
@@ -42,20 +48,70 @@ def list_alerts(
     everything: Annotated[bool, typer.Option("--all", help="Aussi les alertes terminées.")] = False,
 ) -> None:
     """Lister les alertes en cours, et ce qui attend d'être remis."""
-    from compliance_pipelines.resources import alerting_from_env, settings
-
-    outbox = alerting_from_env(str(settings().home)).outbox
-    found = outbox.episodes() if outbox.path.exists() else []
+    outbox = _outbox()
+    found = outbox.episodes()
     firing = [e for e in found if e.ended_at is None]
     for episode in found if everything else firing:
         out.print(escape(_line(episode)))
-        out.print(escape(f"    {alerting_delivery.annotations(episode).get('description', '')}"))
-    if not firing:
-        out.print("Aucune alerte en cours.")
-    waiting = sum(e.closed_at is None and e.announced_at is None and not e.silent for e in found)
-    if waiting:
-        out.print(f"{waiting} alerte(s) en attente de remise.")
-    raise typer.Exit(1 if firing else 0)
+        out.print(escape(f"    {_told(episode)}"))
+    undelivered = outbox.undelivered()
+    if undelivered.waiting:
+        out.print(f"{undelivered.waiting} alerte(s) en attente de remise.")
+    for episode in undelivered.refused:
+        out.print(escape(f"Refusée par Alertmanager, mise de côté : {_line(episode)}"))
+    if firing:
+        raise typer.Exit(1)
+    stale = _stale(outbox)
+    out.print(stale or "Aucune alerte en cours.")
+    raise typer.Exit(2 if stale else 0)
+
+
+def _outbox() -> Outbox:
+    from compliance_pipelines.resources import alerting_from_env
+    from compliance_pipelines.settings import SettingsError, settings
+
+    outbox = alerting_from_env(str(settings().home)).outbox
+    if not outbox.path.exists():
+        raise SettingsError(
+            f"aucun état trouvé : {outbox.path} n'existe pas ; vérifiez COMPLIANCE_HOME, et que les capteurs tournent"
+        )
+    return outbox
+
+
+def _stale(outbox: Outbox) -> str:
+    """What to say instead of "nothing fires" when nobody has looked lately."""
+    from compliance_pipelines.resources import utc_now
+
+    looked = outbox.looked_at()
+    if looked is not None and utc_now() - looked <= _LOOKED_LATELY:
+        return ""
+    since = f"depuis le {_when(looked)}" if looked else "à une date connue"
+    return f"Aucune alerte connue, mais les capteurs n'ont rien relevé {since} : vérifiez que Dagster tourne."
+
+
+@alerts_app.command("resolve")
+def resolve(
+    rule: Annotated[str, typer.Argument(metavar="RÈGLE", help="Par exemple RunFailed ; aussi une règle retirée.")],
+    reason: Annotated[str, typer.Option(help="Motif, joint à la résolution ; sans nom de personne.")],
+    department: Annotated[str, typer.Option(help="Direction de l'alerte.")] = ALL_DEPARTMENTS,
+    subject: Annotated[
+        str, typer.Option(help="Un seul de ses constats (entre crochets dans la liste) ; tous sinon.")
+    ] = "",
+) -> None:
+    """Terminer à la main une alerte que plus rien n'éteindrait."""
+    from compliance_pipelines.core.periods import PeriodError
+    from compliance_pipelines.resources import utc_now
+
+    if not reason.strip() or len(reason) > _REASON or not reason.isprintable():
+        raise PeriodError(f"--reason : attendu une ligne de 1 à {_REASON} caractères")
+    ended = _outbox().resolve(rule, department, subject or None, f"à la main, {reason.strip()}", utc_now())
+    if not ended:
+        out.print(escape(f"Rien à terminer pour {rule[:40]}, {department[:40]} (compliance alerts list)."))
+        raise typer.Exit(1)
+    out.print(
+        f"{ended} constat(s) terminé(s) ; la résolution part au prochain envoi. "
+        "Si la cause dure, l'alerte revient au prochain relevé."
+    )
 
 
 @alerts_app.command("test")
@@ -63,7 +119,8 @@ def test() -> None:
     """Envoyer une alerte d'essai, qui s'éteint seule, au récepteur configuré."""
     from compliance_pipelines.adapters.alertmanager import Alertmanager
     from compliance_pipelines.adapters.outbox import SenderUnavailableError
-    from compliance_pipelines.resources import SettingsError, alerting_from_env, settings, utc_now
+    from compliance_pipelines.resources import alerting_from_env, utc_now
+    from compliance_pipelines.settings import SettingsError, settings
 
     url = alerting_from_env(str(settings().home)).alertmanager_url
     if not url:
@@ -87,7 +144,7 @@ def test() -> None:
 def explain(rule: Annotated[str, typer.Argument(metavar="RÈGLE", help="Par exemple NightMissing.")]) -> None:
     """Dire ce que regarde une règle, à quel seuil et pendant combien de temps, et que faire."""
     from compliance_pipelines.core.periods import PeriodError
-    from compliance_pipelines.resources import settings
+    from compliance_pipelines.settings import settings
 
     try:
         name = AlertName(rule)
@@ -116,6 +173,12 @@ def _condition(rule: AlertRule, policy: Policy, department: str) -> str:
         return f"constatée pendant {minutes} min" if minutes else "dès qu'elle est constatée"
     sign = "<" if rule.comparison == "below" else ">"
     return f"{sign} {limit:g}".replace(".", ",") + (f" pendant {minutes} min" if minutes else "")
+
+
+def _told(episode: Episode) -> str:
+    notes = alerting_delivery.annotations(episode)
+    subjects = f" [{' ; '.join(episode.subjects)}]" if episode.subjects else ""
+    return " ".join(t for t in (notes.get("description", ""), notes.get("ended", "")) if t) + subjects
 
 
 def _line(episode: Episode) -> str:

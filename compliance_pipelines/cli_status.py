@@ -20,7 +20,8 @@ def status(
     as_json: JsonOption = False,
 ) -> None:
     """Répondre aux questions d'exploitation depuis les tables stockées et l'archive."""
-    from compliance_pipelines.resources import archive_from_env, settings
+    from compliance_pipelines.resources import archive_from_env
+    from compliance_pipelines.settings import settings
     from compliance_pipelines.status import ask
 
     reply = ask(question, settings().home, archive_from_env)

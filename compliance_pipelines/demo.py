@@ -22,7 +22,8 @@ from compliance_pipelines.core.report_shares import Share
 from compliance_pipelines.core.tables import records
 from compliance_pipelines.core.verify import head_lines_fr, verify_month
 from compliance_pipelines.reporting import MONTHLY_TABLE, bundle_folder
-from compliance_pipelines.resources import archive_from_env, settings, verification_tools
+from compliance_pipelines.resources import archive_from_env, verification_tools
+from compliance_pipelines.settings import settings
 
 _SMALLEST = 5
 
@@ -47,6 +48,7 @@ def build(month: Month, out: Console, *, reason: str, cutoff: str, nights: bool)
         task = bars.add_task("rapport et archive", total=2)
         runs.run_report(month, lambda *_: bars.advance(task), reason=reason, cutoff=cutoff)
         bars.update(task, completed=2)
+    out.print()
     out.print(_table(month))
     _evidence(month, out)
 
@@ -83,6 +85,7 @@ def _table(month: Month) -> Table:
         title=f"{month} par direction (neutralité : évaluateur lexical, indicatif, sans LLM)",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
+        show_edge=False,
         padding=(0, 1, 0, 0),
         title_justify="left",
         caption="avis : part des réponses notées ou relues par une personne",

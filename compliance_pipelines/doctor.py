@@ -23,7 +23,9 @@ from compliance_pipelines.adapters import (
 )
 from compliance_pipelines.adapters.archive_s3_bucket import S3Config
 from compliance_pipelines.adapters.doctor_finding import Finding, Probe, ProbeError, State, carry_out
-from compliance_pipelines.resources import SettingsError, sample_export, settings, utc_now
+from compliance_pipelines.adapters.langfuse_export_place import SCHEME
+from compliance_pipelines.resources import utc_now
+from compliance_pipelines.settings import SettingsError, sample_export, settings
 
 _MARKS = {State.OK: "✔", State.DEFAULT: "·", State.WRONG: "✘", State.AWAY: "?"}
 
@@ -90,6 +92,9 @@ def _disk(env: Mapping[str, str], now: datetime) -> list[Probe]:
     if exported or not _langfuse_url(env):
         place = Path(exported) if exported else sample_export()
         read = partial(doctor_files.export, place, synthetic=not exported)
+        if exported.startswith(SCHEME):
+            keys = [env.get(name) or "" for name in ("S3_ENDPOINT", "S3_ACCESS_KEY", "S3_SECRET_KEY")]
+            read = partial(doctor_files.export_prefix, exported, *keys)
         probes.append(Probe("traces", "LANGFUSE_EXPORT", read))
     return probes
 

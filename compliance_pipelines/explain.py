@@ -76,6 +76,7 @@ def explain(
         metric=metric,
         figures=figures,
         masked=masked,
+        bounded=any(item["state"] == "non communiqué" and item["name"] == "mean" for item in rows),
         judged=None if masked else _judged(store, month, department, metric, manifest),
         tables_match=_tables_match(store, month, metric, manifest),
         key=key.value,

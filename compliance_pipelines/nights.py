@@ -13,10 +13,12 @@ import json
 import os
 from pathlib import Path
 
+from compliance_pipelines.adapters.langfuse_export import ExportReader
 from compliance_pipelines.adapters.table_store import TableStore
 from compliance_pipelines.code_identity import code_identity
 from compliance_pipelines.core.periods import Month
-from compliance_pipelines.resources import PolicyResource, TraceSourceResource, pseudonym_key
+from compliance_pipelines.resources import PolicyResource, TraceSourceResource
+from compliance_pipelines.settings import pseudonym_key
 
 _BLOCK = 1 << 20
 
@@ -44,12 +46,14 @@ def fingerprint(month: Month, tables: tuple[str, ...], source: TraceSourceResour
     key, _ = pseudonym_key(source.hmac_key_variable)
     whole = hmac.new(key, digestmod=hashlib.sha256)  # a digest with the key, never the key
     whole.update(json.dumps([code_identity(), policy.of(month).digest, str(month), tables]).encode())
-    with source.reader(policy.of(month)) as reader:
-        for path in reader.files():
-            whole.update(str(path).encode("utf-8", "surrogateescape"))
-            with path.open("rb") as handle:
-                while block := handle.read(_BLOCK):
-                    whole.update(block)
+    reader = source.reader(policy.of(month))
+    if not isinstance(reader, ExportReader):
+        raise TypeError("the rows of a server have no fingerprint")
+    for path in reader.files():
+        whole.update(str(path).encode("utf-8", "surrogateescape"))
+        with path.open("rb") as handle:
+            while block := handle.read(_BLOCK):
+                whole.update(block)
     for table in tables:
         for day in days:
             whole.update(json.dumps([table, day, store.notes(table.split("/"), day)], sort_keys=True).encode())

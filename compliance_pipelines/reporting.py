@@ -14,12 +14,19 @@ import pandas as pd
 from compliance_guardrails.detect import bias
 from compliance_guardrails.policy import Policy, PolicyError, load_policy
 
-from compliance_pipelines.adapters import judge_report, lexical_judge, pdf, signing, verify_pdf
+from compliance_pipelines.adapters import judge_report, lexical_judge, pdf, policy_texts, signing, verify_pdf
 from compliance_pipelines.adapters.outbox import Outbox
 from compliance_pipelines.adapters.signing import SigningConfig
 from compliance_pipelines.adapters.table_store import StoreError, TableStore
 from compliance_pipelines.code_identity import code_identity
-from compliance_pipelines.core import departments, report_build, report_facts, report_previous, review_queue
+from compliance_pipelines.core import (
+    departments,
+    report_build,
+    report_facts,
+    report_previous,
+    report_revision,
+    review_queue,
+)
 from compliance_pipelines.core.counterfactual_rows import to_facts
 from compliance_pipelines.core.evidence import (
     DataDigest,
@@ -32,7 +39,8 @@ from compliance_pipelines.core.evidence import (
 from compliance_pipelines.core.periods import Month
 from compliance_pipelines.core.ports import Archive
 from compliance_pipelines.core.records import Aggregate, Judgement, Score, Trace
-from compliance_pipelines.core.report_inputs import AlertFacts, CounterfactualFacts, ReportInputs
+from compliance_pipelines.core.report_changes import policy_changes
+from compliance_pipelines.core.report_inputs import AlertFacts, ChangeFacts, CounterfactualFacts, ReportInputs
 from compliance_pipelines.core.review_queue import ReviewItem
 from compliance_pipelines.core.tables import frame, records
 
@@ -101,15 +109,19 @@ def build_month(request: MonthRequest, archive: Archive) -> report_build.Built:
         _policy_facts(policy),
         None if policy_before is None else _policy_facts(policy_before),
     )
+    facts = _facts(request, store, policy, cutoff)
+    # As for the comparison, the month before counts only where its figures are an input of this report.
+    made = report_revision.since_month(manifest_before if previous is not None else None, inputs)
     built = report_build.build(
-        replace(_facts(request, store, policy, cutoff), previous=previous),
+        replace(facts, previous=previous, changes=(*facts.changes, *made)),
         inputs,
         archived,
         render=pdf.render,
         summarise=pdf.render_summary,
         sign=lambda content: signing.sign(content, request.signing),
         pages=verify_pdf.page_count,
-        figures_of=lambda revision: archive.read(str(month), revision).get("figures.json", b""),
+        file_of=lambda revision, name: archive.read(str(month), revision).get(name, b""),
+        policy_texts=policy_texts.texts_in_force(request.policy_dir, month.days()[-1]),
         reason=request.reason,
         built_at=request.built_at,
     )
@@ -210,7 +222,7 @@ def _facts(request: MonthRequest, store: TableStore, policy: Policy, cutoff: dat
         counterfactual=_counterfactual(store, month),
         grounds=report_facts.grounds(policy, frozenset(bias.coverage_by_ground())),
         missing_nights=report_facts.missing_nights(tables),
-        changes=report_facts.changes(policy, policy_before),
+        changes=_policy_changes(request, policy, policy_before),
         policy_compared=policy_before is not None,
         actions=report_facts.actions(policy),
         legal_rules=report_facts.legal_rules(policy),
@@ -262,6 +274,14 @@ def _reviews(store: TableStore, days: list[str], cutoff: datetime) -> list[Revie
 def _concat(parts: list[pd.DataFrame], empty: pd.DataFrame) -> pd.DataFrame:
     filled = [part for part in parts if len(part)]
     return pd.concat(filled, ignore_index=True) if filled else empty
+
+
+def _policy_changes(request: MonthRequest, policy: Policy, before: Policy | None) -> tuple[ChangeFacts, ...]:
+    if before is None:
+        return ()
+    last, last_before = report_facts.month_policies(request.month)
+    steps = policy_texts.versions_between(request.policy_dir, last_before, last)
+    return policy_changes(steps, {one.id: one.label for one in (*policy.departments, policy.unattributed)})
 
 
 def _policy_before(request: MonthRequest, month: Month) -> Policy | None:

@@ -1,16 +1,13 @@
-"""Dagster resources: each turns settings into one plain client. `from_env` is the only reader of the environment.
+"""Dagster resources: each turns settings (settings.py) into one plain client; `from_env` makes them all.
 
-Unset means the embedded default (shipped sample, lexical evaluator, directory archive); set but wrong is an error that
-names the variable. Secrets stay in the environment: a resource keeps the variable's name, never its value.
+Secrets stay in the environment: a resource keeps the variable's name, never its value.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime
-from importlib import resources as package_files
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import dagster as dg
@@ -25,97 +22,18 @@ from compliance_pipelines.adapters.judge_config import JudgeConfigError, JudgeSe
 from compliance_pipelines.adapters.judge_pool import Budget, Limits
 from compliance_pipelines.adapters.judge_probes import gateway
 from compliance_pipelines.adapters.langfuse_api import ApiReader
-from compliance_pipelines.adapters.langfuse_api_http import LangfuseHttp, Server
-from compliance_pipelines.adapters.langfuse_export import ExportReader
+from compliance_pipelines.adapters.langfuse_api_http import LangfuseHttp, Patience, Server
+from compliance_pipelines.adapters.langfuse_export import ExportReader, ExportSource
+from compliance_pipelines.adapters.langfuse_export_place import SCHEME, ExportPrefix
 from compliance_pipelines.adapters.signing import SigningConfig
+from compliance_pipelines.core.langfuse_links import LangfuseLinks
 from compliance_pipelines.core.periods import Month
 from compliance_pipelines.core.ports import Archive
 from compliance_pipelines.core.verify_revision import Tools
 from compliance_pipelines.io_manager import ParquetIOManager
 from compliance_pipelines.reporting import MonthRequest
 from compliance_pipelines.resources_alerting import AlertingResource, alerting_from
-
-_EMBEDDED_HMAC_KEY = b"compliance-pipelines embedded default, not a secret"
-
-
-# what may be written to a Langfuse that is read: scores, items of the review queues, items of the golden datasets
-WRITE_BACK = ("scores", "queues", "golden")
-
-
-class SettingsError(ValueError):
-    """A variable that is set but unusable: one French line that names it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the environment says, checked. Paths are absolute."""
-
-    home: Path
-    export: Path
-    policy_dir: Path | None
-    first_day: date
-    namespace: str
-    synthetic: bool
-    langfuse_url: str
-    write_back: tuple[str, ...]
-    s3_endpoint: str
-    s3_bucket: str
-    signing_p12: Path | None
-
-
-def settings(env: Mapping[str, str] | None = None) -> Settings:
-    """Read and check the environment (default: the process's)."""
-    env = os.environ if env is None else env
-    home = Path(env.get("COMPLIANCE_HOME") or ".compliance").absolute()
-    export = env.get("LANGFUSE_EXPORT")
-    if export and not Path(export).exists():
-        raise SettingsError(f"LANGFUSE_EXPORT={export} : chemin introuvable, attendu un dossier ou un fichier d'export")
-    # an explicit export is read instead of a server that other tools may have configured
-    langfuse = env.get("LANGFUSE_BASE_URL") or env.get("LANGFUSE_HOST") or ""
-    written = _write_back(env.get("LANGFUSE_WRITE_BACK"))
-    policy_dir = env.get("COMPLIANCE_POLICY_DIR")
-    if policy_dir and not Path(policy_dir).is_dir():
-        raise SettingsError(f"COMPLIANCE_POLICY_DIR={policy_dir} : dossier introuvable")
-    first = env.get("COMPLIANCE_FIRST_DAY") or "2026-01-01"
-    try:
-        first_day = date.fromisoformat(first)
-    except ValueError:
-        raise SettingsError(f"COMPLIANCE_FIRST_DAY={first[:40]} : date illisible, attendu AAAA-MM-JJ") from None
-    p12 = env.get("REPORT_SIGNING_P12")
-    if p12 and not Path(p12).is_file():
-        raise SettingsError("REPORT_SIGNING_P12 : fichier introuvable, attendu un certificat PKCS#12")
-    endpoint = env.get("S3_ENDPOINT") or ""
-    absent = [name for name in ("S3_ACCESS_KEY", "S3_SECRET_KEY") if endpoint and not env.get(name)]
-    if absent:
-        raise SettingsError(f"{', '.join(absent)} : à renseigner, puisque S3_ENDPOINT l'est")
-    return Settings(
-        home=home,
-        export=Path(export).absolute() if export else sample_export(),
-        policy_dir=Path(policy_dir).absolute() if policy_dir else None,
-        first_day=first_day,
-        namespace=env.get("NAMESPACE") or "local",
-        synthetic=not export and not langfuse,
-        langfuse_url="" if export else langfuse,
-        write_back=written,
-        s3_endpoint=endpoint,
-        s3_bucket=env.get("S3_BUCKET") or "ai-audit",
-        signing_p12=Path(p12).absolute() if p12 else None,
-    )
-
-
-def _write_back(given: str | None) -> tuple[str, ...]:
-    if not given:
-        return WRITE_BACK
-    asked = tuple(part.strip() for part in given.split(",") if part.strip())
-    if asked != ("none",) and not set(asked) <= set(WRITE_BACK):
-        expected = f"attendu none, ou une liste parmi {', '.join(WRITE_BACK)}"
-        raise SettingsError(f"LANGFUSE_WRITE_BACK={given[:60]} : {expected}")
-    return () if asked == ("none",) else asked
-
-
-def sample_export() -> Path:
-    """The shipped, synthetic month."""
-    return Path(str(package_files.files("compliance_pipelines.sample")))
+from compliance_pipelines.settings import SettingsError, pseudonym_key, settings
 
 
 class PolicyResource(dg.ConfigurableResource):
@@ -136,23 +54,31 @@ class PolicyResource(dg.ConfigurableResource):
 class TraceSourceResource(dg.ConfigurableResource):
     """Where traces and scores are read from: the Langfuse API when `langfuse_url` is set, an export otherwise.
 
-    `write_back` names what may be written there (see WRITE_BACK); nothing is ever written for an export.
+    `export` is a folder, a file, or s3://bucket/prefix, which is read from `s3_endpoint`.
+    `write_back` names what may be written there (see settings.WRITE_BACK); nothing is ever written for an export.
     """
 
     export: str
     home: str
+    s3_endpoint: str = ""
     langfuse_url: str = ""
+    langfuse_project: str = ""
     write_back: list[str] = []  # noqa: RUF012  a field of the configuration, copied by it
     hmac_key_variable: str = "COMPLIANCE_HMAC_KEY"
     synthetic: bool = False
 
-    def reader(self, policy: Policy) -> ExportReader | ApiReader:
+    def reader(self, policy: Policy, patience: Patience | None = None) -> ExportReader | ApiReader:
         """A reader that attributes departments by `policy`; both kinds have the same methods."""
         key, _ = pseudonym_key(self.hmac_key_variable)
         if self.langfuse_url:
             state = Path(self.home) / "state" / "langfuse"
-            return ApiReader(self._server(), state, policy.resolve_department, key)
-        return ExportReader(Path(self.export), Path(self.home) / "state", policy.resolve_department, key)
+            return ApiReader(self._server(), state, policy.resolve_department, key, patience=patience)
+        return ExportReader(self._export(), Path(self.home) / "state", policy.resolve_department, key)
+
+    @property
+    def links(self) -> LangfuseLinks:
+        """Addresses in Langfuse's interface."""
+        return LangfuseLinks(self.langfuse_project)
 
     def http(self) -> LangfuseHttp:
         """A connection to the server for reviews and writing; close it after use."""
@@ -163,6 +89,14 @@ class TraceSourceResource(dg.ConfigurableResource):
         if not self.langfuse_url:
             return "aucun serveur Langfuse configuré"
         return None if what in self.write_back else f"LANGFUSE_WRITE_BACK ne comprend pas {what}"
+
+    def _export(self) -> Path | ExportSource:
+        if not self.export.startswith(SCHEME):
+            return Path(self.export)
+        from compliance_pipelines.adapters.langfuse_export_s3 import S3Export
+
+        access, secret = (os.environ.get(name, "") for name in ("S3_ACCESS_KEY", "S3_SECRET_KEY"))
+        return S3Export(ExportPrefix(self.export, self.s3_endpoint, access, secret))
 
     def _server(self) -> Server:
         keys = (os.environ.get(name, "") for name in ("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY"))
@@ -304,12 +238,6 @@ class InstallationResource(dg.ConfigurableResource):
         return SigningConfig(Path(self.signing_p12), password, os.environ.get("REPORT_TSA_URL") or None)
 
 
-def pseudonym_key(variable: str = "COMPLIANCE_HMAC_KEY") -> tuple[bytes, bool]:
-    """(key of the pseudonyms, whether it is the embedded default, which is no secret)."""
-    given = os.environ.get(variable, "").encode()
-    return given or _EMBEDDED_HMAC_KEY, not given
-
-
 def verification_tools(roots: Sequence[bytes] = ()) -> Tools:
     """The readers of PDF and signatures that a verification needs; `roots` are certificates to trust (PEM or DER)."""
     from compliance_pipelines.adapters.signing import signature_reader
@@ -339,9 +267,11 @@ def from_env() -> dict[str, object]:
         "judge": judge_from_env(home),
         "alerting": alerting_from_env(home),
         "source": TraceSourceResource(
-            export=str(found.export),
+            export=found.export_address or str(found.export),
             home=home,
+            s3_endpoint=found.s3_endpoint,
             langfuse_url=found.langfuse_url,
+            langfuse_project=found.langfuse_project,
             write_back=list(found.write_back),
             synthetic=found.synthetic,
         ),

@@ -1,7 +1,8 @@
 """The Dagster resource of alerts and gauges: outbox, where alerts go, where gauges go, links into the UI.
 
 Without ALERTMANAGER_URL notifications are lines of a file beside the outbox; without PUSHGATEWAY_URL gauges are text
-files for node_exporter. A test swaps the clock by calling the watching functions themselves.
+files for node_exporter. Bursts of uncited claims have one owner, Prometheus or the sensors (UNCITED_BURST_FROM). A test
+swaps the clock by calling the watching functions themselves.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from pathlib import Path
 import dagster as dg
 
 from compliance_pipelines.adapters.alertmanager import Alertmanager, NotificationFile
-from compliance_pipelines.adapters.judge_config import endpoint
+from compliance_pipelines.adapters.judge_config import JudgeConfigError, endpoint
 from compliance_pipelines.adapters.outbox import Outbox, Sweep
 from compliance_pipelines.adapters.pushgateway import Pushgateway, TextFiles
 from compliance_pipelines.core.alerting_delivery import Timing
 from compliance_pipelines.core.alerting_text import Links
+
+BURST_VARIABLE, PROMETHEUS, LANGFUSE = "UNCITED_BURST_FROM", "prometheus", "langfuse"
 
 
 class AlertingResource(dg.ConfigurableResource):
@@ -27,6 +30,12 @@ class AlertingResource(dg.ConfigurableResource):
     alertmanager_url: str = ""
     pushgateway_url: str = ""
     ui_url: str = ""
+    burst_from: str = LANGFUSE
+
+    @property
+    def bursts_here(self) -> bool:
+        """Whether the sensors count uncited claims; False where a Prometheus rule owns them."""
+        return self.burst_from == LANGFUSE
 
     @property
     def outbox(self) -> Outbox:
@@ -56,4 +65,8 @@ def alerting_from(env: Mapping[str, str], home: str) -> AlertingResource:
     """What the environment asks for; JudgeConfigError (one French line) names the variable that is set but wrong."""
     names = ("ALERTMANAGER_URL", "PUSHGATEWAY_URL", "DAGSTER_UI_URL")
     am, gateway, ui = (endpoint(name, env[name].strip()) if env.get(name, "").strip() else "" for name in names)
-    return AlertingResource(home=home, alertmanager_url=am, pushgateway_url=gateway, ui_url=ui)
+    # whoever has a Pushgateway has a Prometheus, and the rule on the gateway's counters with it
+    burst = env.get(BURST_VARIABLE, "").strip() or (PROMETHEUS if gateway else LANGFUSE)
+    if burst not in (PROMETHEUS, LANGFUSE):
+        raise JudgeConfigError(f"{BURST_VARIABLE}={burst[:40]} : attendu {PROMETHEUS} ou {LANGFUSE}")
+    return AlertingResource(home=home, alertmanager_url=am, pushgateway_url=gateway, ui_url=ui, burst_from=burst)

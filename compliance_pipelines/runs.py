@@ -19,7 +19,8 @@ import dagster as dg
 from compliance_pipelines import nights
 from compliance_pipelines.core.periods import Month
 from compliance_pipelines.io_manager import progress as partition_log
-from compliance_pipelines.resources import PolicyResource, TraceSourceResource, from_env, settings
+from compliance_pipelines.resources import PolicyResource, TraceSourceResource, from_env
+from compliance_pipelines.settings import settings
 
 EMBEDDED = (
     "langfuse/traces",

@@ -305,7 +305,9 @@ def inputs(**changes) -> ReportInputs:
             calibration_fr="jeu d’ancres figé, 40 réponses, accord 38 / 40",
             withheld_nights=1,
         ),
-        extraction=ExtractionCounts(5204, 88, 3, 124, 4989, {"timeout": 31, "parser_failure": 12, "empty_context": 9}),
+        extraction=ExtractionCounts(
+            15204, 88, 3, 124, 4989, {"timeout": 31, "parser_failure": 12, "empty_context": 9}, unanswered=44
+        ),
         policy_digest=digest("policy"),
         input_digest=digest("inputs"),
         code_version="0.1.0",

@@ -56,6 +56,15 @@ def run_months(home: Path, months: Sequence[str]) -> None:
         archive.put_revision(name, built.decision.revision, built.files, retain_until(BUILT_AT, 7))
 
 
+def revise_month(home: Path, name: str, policy_dir: Path) -> None:
+    """The month's tables and report again under another policy, archived as the next revision."""
+    archive, month = DirectoryArchive(home / "archive"), Month.parse(name)
+    _tables(TableStore(home / "data"), month, load_policy(policy_dir, at=month.days()[-1]))
+    request = MonthRequest(month, home, policy_dir, "local", synthetic=True, built_at=BUILT_AT)
+    built = build_month(request, archive)
+    archive.put_revision(name, built.decision.revision, built.files, retain_until(BUILT_AT, 7))
+
+
 def _tables(store: TableStore, month: Month, policy: Policy) -> None:
     rng = random.Random(str(month))  # noqa: S311 - invented figures, no secret
     traces_of_month: list[Trace] = []

@@ -13,6 +13,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
+from compliance_guardrails.policy import policy_dir
 from pypdf import PdfReader
 
 from compliance_pipelines import cli, resources
@@ -22,7 +23,7 @@ from compliance_pipelines.core.judge_samples import Reading
 from compliance_pipelines.core.periods import Month
 from compliance_pipelines.core.records import Trace
 from compliance_pipelines.core.tables import records
-from compliance_pipelines_tests.small_month import run_months
+from compliance_pipelines_tests.small_month import revise_month, run_months
 
 MONTHS = ("2026-05", "2026-06")
 Run = Callable[..., tuple[int, str, str]]
@@ -73,7 +74,10 @@ def flat(text: str) -> str:
 def test_both_months_are_listed_in_archive_order(run: Run) -> None:
     code, out, _ = run("report", "list")
     assert code == 0
-    assert [line.split()[0] for line in out.splitlines()] == list(MONTHS)
+    *months, head, place, later = out.splitlines()
+    assert [line.split()[0] for line in months] == list(MONTHS)
+    assert head.startswith("Tête de chaîne (empreinte à publier) : ")
+    assert (place.strip(), "verify --published" in later) == ("maillon 1, 2026-06 révision 1", True)
 
 
 def test_june_stands_beside_may_and_the_comparison_holds(home: Path) -> None:
@@ -235,7 +239,90 @@ def test_roots_that_are_no_certificate_are_one_line(run: Run, tmp_path: Path) ->
     code, _, err = run("report", "verify", "2026-06", "--roots", str(wrong))
     assert (code, "PEM ou DER" in err, len(err.strip().splitlines())) == (2, True, 1)
     code, _, err = run("report", "verify", "2026-06", "--roots", str(tmp_path / "absent.pem"))
-    assert (code, "absent.pem" in err) == (2, True)
+    assert (code, "absent.pem : ce fichier n’existe pas" in err) == (2, True)
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "indiquer ce qui est à vérifier, un mois (AAAA-MM), un fichier reçu, --all ou --published"),
+        (("absent/rapport.pdf",), "absent/rapport.pdf : ce fichier n’existe pas"),
+        (("rapport.pdf",), "rapport.pdf : ce fichier n’existe pas"),
+        (("/",), "c’est un dossier"),
+        (("juin",), "attendu AAAA-MM"),
+        (("--all", "--revision", "1"), "--revision : attendu avec un mois"),
+    ],
+)
+def test_what_cannot_be_verified_is_one_line_and_json_when_asked(
+    run: Run, words: tuple[str, ...], message: str
+) -> None:
+    code, out, err = run("report", "verify", *words)
+    assert (code, out, message in err, len(err.strip().splitlines())) == (2, "", True, 1)
+    code, out, _ = run("report", "verify", *words, "--json")
+    told = json.loads(out)
+    assert (code, told["schema"], told["exit_code"]) == (2, "compliance-error/1", 2)
+    assert message in told["error"]
+
+
+def test_nothing_altered_is_handed_out(home: Path, run: Run, tmp_path: Path) -> None:
+    folder = home / "archive" / "revisions" / "2026-06" / "r1"
+    for name in ("bias-report-2026-06.pdf", "summary.json", "policy.json"):
+        content = (folder / name).read_bytes()
+        (folder / name).chmod(0o644)
+        (folder / name).write_bytes(content[:-2] + b"x\n")
+        for command in ("get", "summary"):
+            code, out, err = run("report", command, "2026-06", "--to", str(tmp_path / "out"))
+            assert (code, out, f"{name} : octets modifiés" in err) == (1, "", True)
+        (folder / name).write_bytes(content)
+    (folder / "figures.csv").unlink()
+    code, _, err = run("report", "get", "2026-06", "--to", str(tmp_path / "out"))
+    assert (code, "figures.csv : absent. Rien n’est remis" in err) == (1, True)
+    assert not (tmp_path / "out").exists()
+
+
+def _revised(home: Path, folder: Path) -> None:
+    """June again under a policy whose citation threshold moved on 10 June, archived as revision 2."""
+    shutil.copytree(policy_dir(None), folder)
+    current = folder / "thresholds.yaml"
+    text = current.read_text(encoding="utf-8")
+    (folder / "history" / "thresholds").mkdir(parents=True, exist_ok=True)
+    (folder / "history" / "thresholds" / "2026-01-01.yaml").write_text(text, encoding="utf-8")
+    text = text.replace("effective_from: 2026-01-01", "effective_from: 2026-06-10")
+    current.write_text(text.replace("citation_compliance: 0.80", "citation_compliance: 0.75"), encoding="utf-8")
+    revise_month(home, "2026-06", folder)
+
+
+def test_a_revision_says_why_everywhere(home: Path, run: Run, tmp_path: Path) -> None:
+    _revised(home, tmp_path / "policy")
+    code, out, _ = run("report", "list")
+    reason = "motif : recalcul – politique : thresholds.citation_compliance 0,8 → 0,75 ; données modifiées : "
+    assert (code, reason in out) == (0, True)
+    head = json.loads((home / "archive" / "chain.jsonl").read_text(encoding="utf-8").splitlines()[-1])
+    assert f"Tête de chaîne (empreinte à publier) : {head['manifest_sha256']}" in out
+    listed = json.loads(run("report", "list", "--json")[1])
+    assert [row["in_force"] for row in listed["reports"]] == [True, False, True]
+    assert listed["chain_head"]["sha256"] == head["manifest_sha256"]
+    content = (home / "archive" / "revisions" / "2026-06" / "r2" / "bias-report-2026-06.pdf").read_bytes()
+    text = flat(" ".join(page.extract_text() for page in PdfReader(io.BytesIO(content)).pages))
+    assert "Révision 2, remplace la révision 1 du 1er juillet 2026" in text
+    assert "Motif : recalcul – politique : thresholds.citation_compliance 0,8 → 0,75" in text
+    log = "10/06/2026 seuil seuil de citation des sources (thresholds.citation_compliance) : 0,8 → 0,75"
+    assert text.count(log) == 1
+    for revision, wanted in (("1", 0), ("2", 0), ("3", 2)):
+        code, out, err = run("report", "verify", "2026-06", "--revision", revision)
+        assert code == wanted, out + err
+    assert "pas de révision 3" in out
+    code, out, _ = run("report", "verify", "2026-06", "--revision", "1", "--json")
+    assert json.loads(out)[0]["chain_head"]["sha256"] == head["manifest_sha256"]
+    code, out, _ = run("report", "verify", str(_handed(home, tmp_path)))
+    assert "révision 1 remplacée par la 2" in out.splitlines()[-4]
+
+
+def _handed(home: Path, folder: Path) -> Path:
+    received = folder / "ancien.pdf"
+    received.write_bytes(archived(home, "bias-report-2026-06.pdf"))
+    return received
 
 
 def _old_things(home: Path) -> None:

@@ -10,7 +10,9 @@ ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 WORKDIR /src
 COPY docker/guardrails-requirements.txt ./
 RUN pip install --no-deps --require-hashes --target /wheels/unpacked -r guardrails-requirements.txt \
-    && pip install --no-deps --require-hashes -r guardrails-requirements.txt
+    && pip install --no-deps --require-hashes -r guardrails-requirements.txt \
+    # setuptools builds the wheel; on the gateway's PYTHONPATH it would come before the gateway's own
+    && rm -rf /wheels/unpacked/setuptools* /wheels/unpacked/_distutils_hack /wheels/unpacked/distutils-precedence.pth
 COPY guardrails guardrails
 RUN pip install --no-deps --no-build-isolation --target /wheels/unpacked ./guardrails
 

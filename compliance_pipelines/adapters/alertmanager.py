@@ -16,9 +16,11 @@ from typing import Self
 import httpx
 
 from compliance_pipelines.adapters.outbox import SenderUnavailableError
-from compliance_pipelines.core.alerting_delivery import Post, Timing, payload
+from compliance_pipelines.core.alerting_delivery import NOTICE, Post, Timing, payload
 
-_HTTP_OK, _BAD_REQUEST = 200, 400
+_HTTP_OK = 200
+# what is wrong with this alert, and not with the receiver: malformed, too large, not processable
+_REFUSALS = (400, 413, 422)
 
 
 class Alertmanager:
@@ -46,7 +48,7 @@ class Alertmanager:
             status = self._client.post(f"{self._url}/api/v2/alerts", json=body).status_code
         except (httpx.HTTPError, httpx.InvalidURL) as failed:
             raise SenderUnavailableError(f"Alertmanager ne répond pas ({type(failed).__name__})") from failed
-        if status not in (_HTTP_OK, _BAD_REQUEST):
+        if status not in (_HTTP_OK, *_REFUSALS):
             raise SenderUnavailableError(f"Alertmanager répond {status}")
         return status == _HTTP_OK
 
@@ -58,8 +60,9 @@ class NotificationFile:
         self._path = path
 
     def send(self, posts: Sequence[Post], now: datetime, timing: Timing) -> Sequence[bool]:
-        """Append what is new; re-sent alerts add nothing."""
-        news = [post for post in posts if not post.firing or post.episode.announced_at is None]
+        """Append what is new; re-sent alerts add nothing, and a notice has no end."""
+        ends = [post for post in posts if not post.firing and post.episode.severity != NOTICE]
+        news = [post for post in posts if post.firing and post.episode.announced_at is None] + ends
         lines = [{"status": "firing" if post.firing else "resolved", **payload(post, now, timing)} for post in news]
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -71,6 +71,29 @@ class SqliteCache:
             query = f"SELECT key, value, label FROM judgements WHERE evaluator=? AND good=1 AND key IN ({marks})"  # noqa: S608  marks are question marks
             found.update({k: Reading(value, label) for k, value, label in self._all(query, (evaluator, *part))})
         return found
+
+    def served(self, evaluator: str) -> dict[str, Reading]:
+        """Every reading of `evaluator` that is vouched for."""
+        query = "SELECT key, value, label FROM judgements WHERE evaluator=? AND good=1"
+        return {k: Reading(value, label) for k, value, label in self._all(query, (evaluator,))}
+
+    def evaluators(self) -> list[str]:
+        """Evaluators of which something is vouched for."""
+        return [name for (name,) in self._all("SELECT DISTINCT evaluator FROM judgements WHERE good=1 ORDER BY 1", ())]
+
+    def accept(self, evaluator: str, label: str, readings: Mapping[str, Reading]) -> int:
+        """Serve readings that another file's anchors vouched for; what is served already stays. How many were new."""
+        with self._transaction():
+            new = [
+                self._all(
+                    "INSERT INTO judgements VALUES (?,?,?,?,?,?,1,?) ON CONFLICT (evaluator, key) DO UPDATE SET "
+                    "value=excluded.value, label=excluded.label, reason=NULL, batch=excluded.batch, good=1, "
+                    "saved_at=excluded.saved_at WHERE good=0 RETURNING 1",
+                    (evaluator, key, reading.value, reading.label, None, label, int(self._clock())),
+                )
+                for key, reading in readings.items()
+            ]
+        return sum(map(bool, new))
 
     def resume(self, evaluator: str, label: str) -> tuple[dict[str, Reading], dict[str, Reading]]:
         """(readings, anchor readings) paid in the open batch called `label`; empty when there is none."""

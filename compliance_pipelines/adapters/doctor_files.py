@@ -15,6 +15,8 @@ from pathlib import Path
 from compliance_guardrails.policy import PolicyError, load_policy
 
 from compliance_pipelines.adapters.doctor_finding import Finding, ProbeError, State
+from compliance_pipelines.adapters.langfuse_export import ExportError
+from compliance_pipelines.adapters.langfuse_export_place import ExportPrefix
 from compliance_pipelines.adapters.signing import SigningConfig, SigningError, sign
 
 MIN_FREE_BYTES = 2 * 1024**3
@@ -67,6 +69,18 @@ def export(folder: Path, *, synthetic: bool) -> Finding:
             f"LANGFUSE_EXPORT : {len(closed)} fichier(s) sur {len(files)} illisible(s), donnez-en le droit"
         )
     return Finding("traces", "LANGFUSE_EXPORT", State.OK, f"{len(files)} fichier(s) d’export lisibles")
+
+
+def export_prefix(address: str, endpoint: str, access_key: str, secret_key: str) -> Finding:
+    """Are there export files under the prefix, and may the keys list them?"""
+    from compliance_pipelines.adapters.langfuse_export_s3 import S3Export
+
+    try:
+        found = S3Export(ExportPrefix(address, endpoint, access_key, secret_key, timeout=8.0)).objects()
+    except ExportError as error:
+        raise ProbeError(str(error), away="ne répond pas" in str(error)) from None
+    size = sum(one.size for one in found) / 1e6
+    return Finding("traces", "LANGFUSE_EXPORT", State.OK, f"{len(found)} objet(s) d’export, {size:.1f} Mo")
 
 
 def dagster_home(folder: str) -> Finding:

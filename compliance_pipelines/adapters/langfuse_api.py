@@ -8,7 +8,8 @@ bounds memory. Nothing is judged here, and no row's text enters an error, a log 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from compliance_pipelines.adapters.langfuse_api_http import (
     TooWideError,
 )
 from compliance_pipelines.adapters.langfuse_api_journal import Journal, StateFolder
-from compliance_pipelines.adapters.langfuse_api_late import Ledger, count_rows
+from compliance_pipelines.adapters.langfuse_api_late import Ledger, RowCounts, count_days
 from compliance_pipelines.adapters.langfuse_api_rows import SEGMENTS, unpack_observations, unpack_rows
 from compliance_pipelines.adapters.langfuse_api_sources import (
     V3_EVENTS,
@@ -43,6 +44,7 @@ from compliance_pipelines.core import assembly, reconciliation
 from compliance_pipelines.core.extraction import (
     ReadReport,
     Scores,
+    Tally,
     Window,
     count_row,
     event_score,
@@ -102,11 +104,12 @@ class ApiReader:
         self.http.close()
 
     def generation(self) -> Generation:
-        """Which endpoints this server answers, asked once. A `dual` server is read as v4."""
+        """Which endpoints this server answers, asked once. A `dual` server is read as v4, see `_sources`."""
         if self._generation is None:
-            new_traces = self._answers(V4_OBSERVATIONS)
-            new_scores = self._answers(V4_SCORES)
-            if not (new_traces or self._answers(V3_TRACES)) or not (new_scores or self._answers(V3_SCORES)):
+            with ThreadPoolExecutor(min(3, self.windows_at_once), thread_name_prefix="langfuse-asks") as pool:
+                asked = pool.map(self._answers, (V4_OBSERVATIONS, V4_SCORES, V3_OBSERVATIONS))
+                new_traces, new_scores, old_traces = asked
+            if not (new_traces or old_traces) or not (new_scores or self._answers(V3_SCORES)):
                 host = self.http.server.host
                 raise LangfuseError(
                     f"Langfuse ({host}) : ni l’API v4 ni l’API v3 n’y répondent, est-ce bien Langfuse ?"
@@ -116,6 +119,7 @@ class ApiReader:
                 name="v4" if new_traces and new_scores else "v3" if not (new_traces or new_scores) else "v4/v3",
                 traces=(V4_OBSERVATIONS,) if new_traces else (V3_OBSERVATIONS, V3_TRACES),
                 scores=(V4_SCORES if new_scores else V3_SCORES, events),
+                dual=new_traces and old_traces,
             )
         return self._generation
 
@@ -131,10 +135,12 @@ class ApiReader:
 
         The state of the read is forgotten when every chunk was taken, so an interrupted use starts over from the disk.
         """
-        sources, folder = self.generation().traces, self._folder("traces", first, last)
+        counts = self._row_counts(first, last)
+        sources = self._sources(counts).traces
+        folder = self._folder(sources, first, last)
         done = False
         try:
-            counts = self._counts_at_start(folder, first, last)
+            at_start = _counts_at_start(folder, counts)
             parts = windows(first, last, self.width, MARGIN)
             journals = self._download(folder, sources, parts)
             _count_rejected(journals, first, report)
@@ -143,8 +149,10 @@ class ApiReader:
                 span = (number * SEGMENTS // chunks, (number + 1) * SEGMENTS // chunks)
                 rows = self._observations(journals, span, first, last, report)
                 yield list(exchanges(rows, first, last, report, self.resolve, self.hmac_key, "api"))
-            self._ledger().keep(counts)
-            reconciliation.note(report, counts, self._row_counts(first, last))
+            self._ledger().keep(at_start)
+            at_end = self._row_counts(first, last)
+            # read from both kinds of tables, nobody knows how many of their rows are the same
+            reconciliation.note(report, at_start, at_end.least if len(sources) < 3 else at_end.together)
             done = True
         finally:
             folder.remove() if done else folder.release()
@@ -156,7 +164,9 @@ class ApiReader:
         """
         report = ReadReport()
         scores = Scores(first, last, report)
-        sources, folder = self.generation().scores, self._folder("scores", first, last)
+        generation = self.generation()
+        sources = self._sources(self._row_counts(first, last)).scores if generation.dual else generation.scores
+        folder = self._folder(sources, first, last)
         done = False
         try:
             parts = windows(first, last, self.width, timedelta())
@@ -173,28 +183,21 @@ class ApiReader:
 
         Days that were never read are not in it, nor is any day on a server that does not count.
         """
-        return self._ledger().changed(sorted(self._row_counts(first, last).items()))
+        return self._ledger().changed(sorted(self._row_counts(first, last).least.items()))
 
     def _ledger(self) -> Ledger:
         server = self.http.server
         key = hashlib.sha256(f"{server.base_url} {server.public_key}".encode()).hexdigest()[:16]
         return Ledger(self.state / f"counts-{key}.json")
 
-    def _counts_at_start(self, folder: StateFolder, first: date, last: date) -> dict[date, int]:
-        """Counted before the first page, also when resumed: what arrives since makes a day one with late rows."""
-        kept = Ledger(folder.path / "counts.json")
-        if not kept.path.exists():
-            kept.keep(self._row_counts(first, last))
-        return kept.counts()
+    def _row_counts(self, first: date, last: date) -> RowCounts:
+        return count_days(self.http, first, last, self.generation())
 
-    def _row_counts(self, first: date, last: date) -> dict[date, int]:
-        by_metrics = self.generation().traces == (V4_OBSERVATIONS,)
-        days = [first + timedelta(days=k) for k in range((last - first).days + 1)]
-        try:
-            return {day: count_rows(self.http, day, by_metrics=by_metrics) for day in days}
-        except (NotThereError, RefusedError, TooWideError):
-            # a server that does not count is still one that can be read
-            return {}
+    def _sources(self, counts: RowCounts) -> Generation:
+        """What to read. A `dual` server whose new tables lack rows is read from both, the new ones first."""
+        generation = self.generation()
+        wanted = generation.dual and counts.old_tables_needed
+        return generation.with_old_tables() if wanted else generation
 
     def _answers(self, source: Source) -> bool:
         query = {**source.params, "limit": "1"} | ({"page": "1"} if source.numbered else {})
@@ -208,12 +211,10 @@ class ApiReader:
             return False
         return True
 
-    def _folder(self, what: str, first: date, last: date) -> StateFolder:
-        generation = self.generation()
-        sources = generation.traces if what == "traces" else generation.scores
+    def _folder(self, sources: Sequence[Source], first: date, last: date) -> StateFolder:
         server = self.http.server
         content = msgspec.json.encode(
-            [what, server.base_url, server.public_key, first, last, self.width.total_seconds(), MARGIN.total_seconds()]
+            [server.base_url, server.public_key, first, last, self.width.total_seconds(), MARGIN.total_seconds()]
             + [[source.name, source.path, dict(source.params)] for source in sources]
         )
         try:
@@ -230,35 +231,61 @@ class ApiReader:
     def _observations(
         self, journals: Sequence[Journal], span: tuple[int, int], first: date, last: date, report: ReadReport
     ) -> Iterator[Observation]:
+        tally, seen = Tally(first, last, self.created_before), _Seen(journals)
         for journal in journals:
             for segment in journal.segments(*span):
-                for row in unpack_observations(segment):
-                    if first <= (day := row_day(row)) <= last:
-                        # a v3 trace is no row that the server counts
-                        report.count(day, reconciliation.READ, row.kind != "TRACE")
-                    if self._counts(row, first, last, report):
-                        yield row
+                yield from tally.kept(seen.first_time(journal, unpack_observations(segment)))
+        tally.add_to(report)
 
     def _scores(self, journals: Sequence[Journal], first: date, last: date, report: ReadReport) -> Iterator[ScoreRow]:
         _count_rejected(journals, first, report)
+        seen = _Seen(journals)
         for journal in journals:
             events = journal.path.name.startswith((V4_EVENTS.name, V3_EVENTS.name))
             for segment in journal.segments(0, SEGMENTS):
-                found = map(event_score, unpack_observations(segment)) if events else _parsed(segment, first, report)
+                found: Iterable[ScoreRow | None]
+                if events:
+                    found = map(event_score, seen.first_time(journal, unpack_observations(segment)))
+                else:
+                    found = _parsed(segment, first, report)
                 for row in found:
                     if row is not None and self._counts(row, first, last, report):
                         yield row
 
-    def _counts(self, row: Observation | ScoreRow, first: date, last: date, report: ReadReport) -> bool:
+    def _counts(self, row: ScoreRow, first: date, last: date, report: ReadReport) -> bool:
         """Count the row where its day was asked for; False when it came after the cut-off."""
         day = row_day(row)
         late = self.created_before is not None and row.created_at >= self.created_before
         if first <= day <= last:
-            # rows of the margins belong to other days and are counted when those are read
             count_row(report, row, day)
             report.count(day, "late", late)
-            report.count(day, "observations", isinstance(row, Observation) and not late)
         return not late
+
+
+class _Seen:
+    """Lets a row of the old tables pass only where the new ones, which are read before, did not hold it."""
+
+    def __init__(self, journals: Sequence[Journal]) -> None:
+        names = {journal.path.name.partition("-")[0] for journal in journals}
+        self._ids: set[str] | None = set() if len(names) > 1 else None
+
+    def first_time(self, journal: Journal, rows: list[Observation]) -> list[Observation]:
+        """The rows of a segment of `journal` to use."""
+        if self._ids is None:
+            return rows
+        if journal.path.name.startswith("v4-"):
+            self._ids.update(row.row_id for row in rows)
+            return rows
+        # a trace shares its id with no observation
+        return [row for row in rows if row.row_id not in self._ids]
+
+
+def _counts_at_start(folder: StateFolder, counts: RowCounts) -> dict[date, int]:
+    """Counted before the first page, also when resumed: what arrives since makes a day one with late rows."""
+    kept = Ledger(folder.path / "counts.json")
+    if not kept.path.exists():
+        kept.keep(counts.least)
+    return kept.counts()
 
 
 def _parsed(segment: memoryview, first: date, report: ReadReport) -> Iterator[ScoreRow]:

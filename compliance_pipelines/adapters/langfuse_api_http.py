@@ -7,6 +7,7 @@ What the answers mean is not known here.
 
 from __future__ import annotations
 
+import ssl
 import threading
 import time
 import zlib
@@ -120,8 +121,11 @@ class LangfuseHttp:
         self.stop = threading.Event()
         self._pause = pause or self._wait
         self._lock = threading.Lock()
+        # loading the certificates to trust takes longer than reading a thousand rows: only where TLS is spoken
+        secure = server.base_url.startswith("https:")
         self._client = httpx.Client(
             base_url=server.base_url.rstrip("/"),
+            verify=httpx.create_ssl_context() if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
             auth=httpx.BasicAuth(server.public_key, server.secret_key),
             timeout=httpx.Timeout(self.patience.timeout, connect=min(10.0, self.patience.timeout)),
             headers={"Accept": "application/json"},

@@ -1,4 +1,4 @@
-"""Rows that reach Langfuse after their day was read: found by counting, since the API cannot filter by createdAt.
+"""What the server counts, by day. Rows that came after their day was read are found by it: no filter on createdAt.
 
 After a read the server's row count of each day is kept in `COMPLIANCE_HOME/state/langfuse`; a day whose count changed
 since holds late rows and is worth reading again. Counts are compared with counts alone, never with the rows read.
@@ -9,14 +9,20 @@ from __future__ import annotations
 import fcntl
 import json
 from collections.abc import Iterable, Mapping
-from datetime import date
+from dataclasses import dataclass, field
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from compliance_pipelines.adapters.langfuse_api_http import LangfuseHttp
-from compliance_pipelines.adapters.langfuse_api_sources import V3_OBSERVATIONS, moment
+from compliance_pipelines.adapters.langfuse_api_http import (
+    LangfuseHttp,
+    NotThereError,
+    RefusedError,
+    TooWideError,
+)
+from compliance_pipelines.adapters.langfuse_api_sources import V3_OBSERVATIONS, Generation, moment
 from compliance_pipelines.core.extraction import Window
 from compliance_pipelines.core.periods import day_window
 
@@ -51,6 +57,45 @@ def count_rows(http: LangfuseHttp, day: date, *, by_metrics: bool) -> int:
     }
     found = http.get(_METRICS, {"query": json.dumps(query)}, _read_metrics).value.data
     return sum(int(row["count_count"]) for row in found if str(row.get("count_count", "")).isdigit())
+
+
+@dataclass(frozen=True, slots=True)
+class RowCounts:
+    """Rows by day as the server counts them: in the tables of v4 and in those of v3, empty where there is no number."""
+
+    new: Mapping[date, int] = field(default_factory=dict)
+    old: Mapping[date, int] = field(default_factory=dict)
+
+    @property
+    def least(self) -> dict[date, int]:
+        """How many distinct rows there are at least."""
+        return {day: max(self.new.get(day, 0), self.old.get(day, 0)) for day in sorted({*self.new, *self.old})}
+
+    @property
+    def together(self) -> dict[date, int]:
+        """How many distinct rows there are at most."""
+        return {day: self.new.get(day, 0) + self.old.get(day, 0) for day in self.least}
+
+    @property
+    def old_tables_needed(self) -> bool:
+        """Whether the tables of v3 hold rows that those of v4 lack: a server changed over and not yet filled."""
+        return any(number > self.new.get(day, 0) for day, number in self.old.items())
+
+
+def count_days(http: LangfuseHttp, first: date, last: date, generation: Generation) -> RowCounts:
+    """Rows of the Paris days first..last; raises LangfuseError, but not for a server that does not count."""
+    days = [first + timedelta(days=k) for k in range((last - first).days + 1)]
+    new = _count_all(http, days, by_metrics=True) if generation.by_metrics else {}
+    old = _count_all(http, days, by_metrics=False) if generation.dual or not generation.by_metrics else {}
+    return RowCounts(new, old)
+
+
+def _count_all(http: LangfuseHttp, days: list[date], *, by_metrics: bool) -> dict[date, int]:
+    try:
+        return {day: count_rows(http, day, by_metrics=by_metrics) for day in days}
+    except (NotThereError, RefusedError, TooWideError):
+        # a server that does not count is still one that can be read
+        return {}
 
 
 class Ledger:

@@ -7,7 +7,7 @@ v4 servers answer `v2/observations` and `v3/scores` by cursor; v3 servers answer
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from compliance_pipelines.adapters.langfuse_api_journal import Page
@@ -85,11 +85,24 @@ V3_SCORES = Source(
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """The endpoints a server answers: what traces are read from, what scores are read from."""
+    """The endpoints a server answers: what traces are read from, what scores are read from.
+
+    `dual`: both generations answer, and the tables of v3 may hold rows from before the change that those of v4 lack.
+    """
 
     name: str
     traces: tuple[Source, ...]
     scores: tuple[Source, ...]
+    dual: bool = False
+
+    @property
+    def by_metrics(self) -> bool:
+        """Whether the tables of v4 are read, whose rows the metrics endpoint counts."""
+        return V4_OBSERVATIONS in self.traces
+
+    def with_old_tables(self) -> Generation:
+        """The same with what only the tables of v3 hold, read after those of v4."""
+        return replace(self, traces=(*self.traces, V3_OBSERVATIONS, V3_TRACES), scores=(*self.scores, V3_EVENTS))
 
 
 def moment(instant: datetime) -> str:

@@ -10,12 +10,11 @@ from __future__ import annotations
 import errno
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Executor, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-import msgspec
-
+from compliance_pipelines.adapters.langfuse_api_ahead import Ahead
 from compliance_pipelines.adapters.langfuse_api_http import (
     LangfuseError,
     LangfuseHttp,
@@ -60,9 +59,12 @@ class WindowReader:
     def read(self, sources: Sequence[Source], windows: Sequence[Window]) -> None:
         """Read every window of every source to its end; raises the first failure after stopping the others."""
         self.http.stop.clear()
-        with ThreadPoolExecutor(self.at_once, thread_name_prefix="langfuse") as pool:
+        with (
+            ThreadPoolExecutor(self.at_once, thread_name_prefix="langfuse-ahead") as ahead,
+            ThreadPoolExecutor(self.at_once, thread_name_prefix="langfuse") as pool,
+        ):
             try:
-                jobs = [pool.submit(self._window, source, window) for source in sources for window in windows]
+                jobs = [pool.submit(self._window, source, window, ahead) for source in sources for window in windows]
                 finished, waiting = wait(jobs, return_when=FIRST_EXCEPTION)
             finally:
                 # after a failure or an interruption the others end at their next page; after success this is nothing
@@ -93,19 +95,19 @@ class WindowReader:
     def _journal(self, source: Source, window: Window) -> Journal:
         return self.folder.journal(f"{source.name}-{window.start:%Y%m%dT%H%M%S%f}-{window.end:%Y%m%dT%H%M%S%f}")
 
-    def _window(self, source: Source, window: Window) -> None:
+    def _window(self, source: Source, window: Window, ahead: Executor) -> None:
         journal = self._journal(source, window)
         try:
             self._resume(journal, window)
             if not journal.state.split:
-                self._pages(source, window, journal)
+                self._pages(source, window, journal, Ahead(self.http, ahead, source, window))
         except OSError as failed:
             raise LangfuseError(_disk(failed)) from failed
         finally:
             journal.close()
         if journal.state.split:
             for half in window.halves() or ():
-                self._window(source, half)
+                self._window(source, half, ahead)
             return
         with self._lock:
             self.progress.windows += 1
@@ -119,7 +121,7 @@ class WindowReader:
         with self._lock:
             self.progress.resumed_pages += journal.state.pages
 
-    def _pages(self, source: Source, window: Window, journal: Journal) -> None:
+    def _pages(self, source: Source, window: Window, journal: Journal, ahead: Ahead) -> None:
         limit, stuck, again, restarted = source.limit, 0, 0, False
         while not journal.state.done:
             cursor = journal.state.cursor
@@ -138,7 +140,7 @@ class WindowReader:
                 journal.reset()
                 continue
             try:
-                page, rows = self._page(source, window, cursor, limit)
+                page, rows = ahead.page(cursor, limit)
             except PageTooLargeError:
                 if limit == 1:
                     raise
@@ -166,11 +168,6 @@ class WindowReader:
                 continue
             journal.page(page, rows)
             self._tell(source, page)
-
-    def _page(self, source: Source, window: Window, cursor: str | None, limit: int) -> tuple[Page, bytes | bytearray]:
-        answer = self.http.get(source.path, source.query(window, cursor, limit), source.pack, whole=limit == 1)
-        page, rows = answer.value
-        return msgspec.structs.replace(page, server_time=answer.server_time), rows
 
     def _narrow(self, window: Window, journal: Journal, reason: LangfuseError) -> None:
         if window.halves() is None:

@@ -13,10 +13,12 @@ import io
 import json
 import sys
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from datetime import date
-from pathlib import Path
-from typing import Any, BinaryIO
+from pathlib import Path, PurePath
+from typing import Any, BinaryIO, Protocol
 
 import msgspec
 
@@ -36,10 +38,29 @@ class ExportError(RuntimeError):
     """An export that cannot be read: one French line with the file and what was expected."""
 
 
-class ExportReader:
-    """Reads one export folder (or file). `scratch` holds the spill files of a read and is swept by the next one."""
+@dataclass(frozen=True, slots=True)
+class ExportFile:
+    """A file to read, and the name that errors give it."""
 
-    def __init__(self, source: Path, scratch: Path, resolve: assembly.Resolver, hmac_key: bytes) -> None:
+    path: Path
+    shown: str
+
+
+class ExportSource(Protocol):
+    """Export files that lie elsewhere; `opened` brings them to disk, below `scratch`, for the time of one read."""
+
+    def opened(self, scratch: Path) -> AbstractContextManager[list[ExportFile]]:
+        """The files, in name order; raises ExportError."""
+        ...
+
+
+class ExportReader:
+    """Reads one export: a folder, a file, or an `ExportSource`.
+
+    `scratch` holds the spill files of a read and is swept by the next one.
+    """
+
+    def __init__(self, source: Path | ExportSource, scratch: Path, resolve: assembly.Resolver, hmac_key: bytes) -> None:
         self.source = source
         self.scratch = scratch
         self.resolve = resolve
@@ -55,20 +76,22 @@ class ExportReader:
         """Nothing is held between two reads; the reader of a server closes its connections here."""
 
     def files(self) -> list[Path]:
-        """The export files, in name order; raises ExportError when there are none."""
+        """The export files of a folder, in name order; raises ExportError when there are none."""
+        if not isinstance(self.source, Path):
+            raise ExportError(f"{self.source} : attendu un dossier d'export local")
         if self.source.is_file():
             return [self.source]
         if not self.source.is_dir():
             raise ExportError(f"{self.source} : dossier d'export introuvable (LANGFUSE_EXPORT)")
-        # truth.* and manifests lie beside exports without being rows of Langfuse
-        found = [
-            path
-            for path in sorted(self.source.rglob("*"))
-            if path.is_file() and _suffix(path) in SUFFIXES and not _is_side_file(path)
-        ]
+        found = [path for path in sorted(self.source.rglob("*")) if path.is_file() and is_export(path)]
         if not found:
-            raise ExportError(f"{self.source} : aucun fichier d'export ({', '.join(SUFFIXES)}, avec ou sans .gz)")
+            raise none_found(str(self.source))
         return found
+
+    def _opened(self) -> AbstractContextManager[list[ExportFile]]:
+        if isinstance(self.source, Path):
+            return nullcontext([ExportFile(path, str(path)) for path in self.files()])
+        return self.source.opened(self.scratch)
 
     def trace_days(self, days: list[date], report: ReadReport) -> Iterator[tuple[date, list[Trace]]]:
         """Exchanges of each of `days` (consecutive, ascending), in order of time, one day in memory at a time.
@@ -79,8 +102,8 @@ class ExportReader:
 
     def trace_chunks(self, first: date, last: date, report: ReadReport) -> Iterator[list[Trace]]:
         """Exchanges in chunks of bounded size, in no particular order; fills `report` while it runs."""
-        with Spill(self.scratch, self._buckets()) as spill:
-            for row in self._rows(report, first):
+        with self._opened() as files, Spill(self.scratch, _buckets(files)) as spill:
+            for row in self._rows(files, report, first):
                 if isinstance(row, Observation):
                     report.count(row_day(row), "observations")
                     spill.add(row.trace_id, row)
@@ -94,21 +117,18 @@ class ExportReader:
         """
         report = ReadReport()
         scores = Scores(first, last, report)
-        for found in self._rows(report, first):
-            row = event_score(found) if isinstance(found, Observation) else found
-            if row is not None:
-                scores.add(row)
+        with self._opened() as files:
+            for found in self._rows(files, report, first):
+                row = event_score(found) if isinstance(found, Observation) else found
+                if row is not None:
+                    scores.add(row)
         return scores.result(), report
 
-    def _buckets(self) -> int:
-        size = sum(path.stat().st_size * (_GZIP_RATIO if path.suffix == ".gz" else 1) for path in self.files())
-        return bucket_count(size)
-
-    def _rows(self, report: ReadReport, first: date) -> Iterator[Observation | ScoreRow]:
-        for path in self.files():
+    def _rows(self, files: Sequence[ExportFile], report: ReadReport, first: date) -> Iterator[Observation | ScoreRow]:
+        for file in files:
             report.files += 1
             day = first
-            for raw in _raw_rows(path):
+            for raw in _raw_rows(file):
                 try:
                     if isinstance(raw, RowError):
                         raise raw
@@ -122,22 +142,38 @@ class ExportReader:
                 yield row
 
 
-def _raw_rows(path: Path) -> Iterator[Mapping[str, Any] | RowError]:
+def is_export(path: PurePath) -> bool:
+    """Whether a file of this name holds rows; truth.* and manifests lie beside exports without being such."""
+    return _suffix(path) in SUFFIXES and not _is_side_file(path)
+
+
+def none_found(shown: str) -> ExportError:
+    """What to say of a place without export files."""
+    return ExportError(f"{shown} : aucun fichier d'export ({', '.join(SUFFIXES)}, avec ou sans .gz)")
+
+
+def _buckets(files: Sequence[ExportFile]) -> int:
+    size = sum(file.path.stat().st_size * (_GZIP_RATIO if file.path.suffix == ".gz" else 1) for file in files)
+    return bucket_count(size)
+
+
+def _raw_rows(file: ExportFile) -> Iterator[Mapping[str, Any] | RowError]:
+    path, shown = file.path, file.shown
     try:
         if _suffix(path) == ".parquet":
-            yield from _parquet_rows(path)
+            yield from _parquet_rows(file)
             return
         with _open(path) as handle:
             if _suffix(path) == ".csv":
-                yield from _csv_rows(path, handle)
+                yield from _csv_rows(shown, handle)
             elif _suffix(path) == ".json":
-                yield from _json_rows(path, handle)
+                yield from _json_rows(shown, handle)
             else:
                 yield from _jsonl_rows(handle)
     except (EOFError, zlib.error, gzip.BadGzipFile) as damaged:
-        raise ExportError(f"{path} : archive gzip tronquée ou abîmée, lecture refusée (à réexporter)") from damaged
+        raise ExportError(f"{shown} : archive gzip tronquée ou abîmée, lecture refusée (à réexporter)") from damaged
     except PermissionError as denied:
-        raise ExportError(f"{path} : lecture refusée par le système (droits du fichier)") from denied
+        raise ExportError(f"{shown} : lecture refusée par le système (droits du fichier)") from denied
 
 
 def _open(path: Path) -> BinaryIO:
@@ -174,10 +210,10 @@ def _lenient(data: bytes) -> Any:
         return None
 
 
-def _json_rows(path: Path, handle: BinaryIO) -> Iterator[Mapping[str, Any]]:
+def _json_rows(shown: str, handle: BinaryIO) -> Iterator[Mapping[str, Any]]:
     data = handle.read(_MAX_JSON + 1)
     if len(data) > _MAX_JSON:
-        raise ExportError(f"{path} : plus de {_MAX_JSON >> 20} Mo de JSON en un seul document, à exporter en JSONL")
+        raise ExportError(f"{shown} : plus de {_MAX_JSON >> 20} Mo de JSON en un seul document, à exporter en JSONL")
     try:
         parsed = msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError):
@@ -190,7 +226,7 @@ def _json_rows(path: Path, handle: BinaryIO) -> Iterator[Mapping[str, Any]]:
             if isinstance(row, dict):
                 yield row
     else:
-        raise ExportError(f"{path} : JSON illisible, attendu un tableau de lignes ou une page de l'API Langfuse")
+        raise ExportError(f"{shown} : JSON illisible, attendu un tableau de lignes ou une page de l'API Langfuse")
 
 
 def _unwrap(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -206,7 +242,7 @@ def _unwrap(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield row
 
 
-def _csv_rows(path: Path, handle: BinaryIO) -> Iterator[Mapping[str, Any] | RowError]:
+def _csv_rows(shown: str, handle: BinaryIO) -> Iterator[Mapping[str, Any] | RowError]:
     csv.field_size_limit(min(sys.maxsize, _MAX_LINE))
     text = io.TextIOWrapper(handle, "utf-8-sig", errors="replace", newline="")
     try:
@@ -215,7 +251,7 @@ def _csv_rows(path: Path, handle: BinaryIO) -> Iterator[Mapping[str, Any] | RowE
         columns = list(reader.fieldnames or [])
         if columns and not known_columns(columns):
             raise ExportError(
-                f"{path} : colonnes inconnues ({', '.join(columns[:6])[:120]}…), "
+                f"{shown} : colonnes inconnues ({', '.join(columns[:6])[:120]}…), "
                 "attendu un export Langfuse d'observations, de traces ou de scores"
             )
         for row in reader if columns else ():
@@ -227,24 +263,24 @@ def _csv_rows(path: Path, handle: BinaryIO) -> Iterator[Mapping[str, Any] | RowE
         text.detach()
 
 
-def _parquet_rows(path: Path) -> Iterator[Mapping[str, Any]]:
+def _parquet_rows(file: ExportFile) -> Iterator[Mapping[str, Any]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path) as table:
+        with pq.ParquetFile(file.path) as table:
             if not known_columns(table.schema_arrow.names):
-                raise ExportError(f"{path} : colonnes inconnues, attendu un export Langfuse")
+                raise ExportError(f"{file.shown} : colonnes inconnues, attendu un export Langfuse")
             for batch in table.iter_batches(batch_size=500):
                 yield from batch.to_pylist()
     except pa.ArrowException as damaged:
-        raise ExportError(f"{path} : fichier Parquet illisible ou tronqué") from damaged
+        raise ExportError(f"{file.shown} : fichier Parquet illisible ou tronqué") from damaged
 
 
-def _suffix(path: Path) -> str:
+def _suffix(path: PurePath) -> str:
     name = path.with_suffix("") if path.suffix == ".gz" else path
     return name.suffix.lower()
 
 
-def _is_side_file(path: Path) -> bool:
+def _is_side_file(path: PurePath) -> bool:
     return path.name.startswith(("truth.", ".", "_")) or "manifests" in path.parts

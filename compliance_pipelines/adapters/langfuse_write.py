@@ -89,10 +89,14 @@ class GoldenItem:
 
 
 class LangfuseWriter:
-    """Writes to one project through `http`, which belongs to the caller. Methods raise LangfuseError."""
+    """Writes to one project through `http`, which belongs to the caller. Methods raise LangfuseError.
+
+    What stands in a queue is read once for each writer: take a new one for each run.
+    """
 
     def __init__(self, http: LangfuseHttp) -> None:
         self.http = http
+        self._standing: dict[str, tuple[str, set[tuple[str, str]]]] = {}
 
     def write_scores(self, scores: Iterable[ScoreToWrite]) -> WriteReport:
         """Send scores in batches and read every 207 body; what failed on the server's side is sent again."""
@@ -140,8 +144,10 @@ class LangfuseWriter:
         An item that a reviewer completed counts as standing there. Two processes that enqueue the same trace at once
         are not kept apart: one writer at a time is the caller's part.
         """
-        queue_id = self.ensure_queue(department)
-        standing = {(item.object_type, item.object_id) for item in self._items(queue_id)}
+        if department not in self._standing:
+            found = self.ensure_queue(department)
+            self._standing[department] = found, {(item.object_type, item.object_id) for item in self._items(found)}
+        queue_id, standing = self._standing[department]
         new = 0
         for trace_id in dict.fromkeys(trace_ids):
             key = _object(trace_id)

@@ -12,12 +12,12 @@ import sqlite3
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
 from compliance_pipelines.core import alerting_delivery as delivery
-from compliance_pipelines.core.alerting import Book, Episode, Key, Observation, Phase, Watch
+from compliance_pipelines.core.alerting import Book, Episode, Key, Level, Observation, Phase, Watch
 from compliance_pipelines.core.alerting_delivery import Timing
 from compliance_pipelines.core.report_inputs import AlertFacts
 
@@ -28,14 +28,19 @@ CREATE TABLE IF NOT EXISTS watches (
 CREATE TABLE IF NOT EXISTS episodes (
   id TEXT PRIMARY KEY, rule TEXT NOT NULL, department TEXT NOT NULL, severity TEXT NOT NULL, started_at TEXT NOT NULL,
   ended_at TEXT, details TEXT NOT NULL, subjects TEXT NOT NULL, silent INTEGER NOT NULL,
-  announced_at TEXT, last_sent_at TEXT, closed_at TEXT, retold INTEGER NOT NULL DEFAULT 0);
+  announced_at TEXT, last_sent_at TEXT, closed_at TEXT, retold INTEGER NOT NULL DEFAULT 0,
+  told TEXT NOT NULL DEFAULT '[]', refused_at TEXT, reason TEXT NOT NULL DEFAULT '');
+CREATE TABLE IF NOT EXISTS looked (at TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS undelivered ON episodes (closed_at) WHERE closed_at IS NULL;
 """
-_BODY = ("id", "rule", "department", "severity", "started_at", "ended_at", "details", "subjects", "silent")
-_DELIVERY = ("announced_at", "last_sent_at", "closed_at", "retold")
+# columns that files of earlier versions lack
+_ADDED = {"told": "TEXT NOT NULL DEFAULT '[]'", "refused_at": "TEXT", "reason": "TEXT NOT NULL DEFAULT ''"}
+_BODY = ("id", "rule", "department", "severity", "started_at", "ended_at", "details", "subjects", "silent", "reason")
+_DELIVERY = ("announced_at", "last_sent_at", "closed_at", "retold", "told", "refused_at")
 _COLUMNS = ", ".join(_BODY + _DELIVERY)
 _BATCH = 200
 _BUSY_SECONDS = 20.0
+_MOMENT = timedelta(microseconds=1)
 
 
 class OutboxError(RuntimeError):
@@ -64,6 +69,14 @@ class Sweep:
     problem_fr: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Undelivered:
+    """What the receiver was not told: how many alerts wait, and which ones it refuses (set aside, or given up)."""
+
+    waiting: int
+    refused: tuple[Episode, ...]
+
+
 class Outbox:
     """The outbox in `folder`; created when first written."""
 
@@ -73,30 +86,71 @@ class Outbox:
     def observe(self, observations: Iterable[Observation], now: datetime) -> list[Episode]:
         """Take observations in, all or none; the episodes that changed. Taking them twice changes nothing."""
         with self._transaction() as db:
-            book = Book(_watches(db), {e.labels: e for e in _episodes(db, "ended_at IS NULL")})
-            book.apply(observations, now)
-            rows = [_watch_row(key, book.watches[key]) for key in sorted(book.changed_watches)]
-            db.executemany("INSERT OR REPLACE INTO watches VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-            changed = list(book.changed.values())
-            marks = ", ".join("?" * len(_BODY))
-            # delivery columns belong to `sweep` and are never touched here; what has ended is not opened again
-            updates = ", ".join(f"{name} = excluded.{name}" for name in _BODY[1:])
-            db.executemany(
-                f"INSERT INTO episodes ({', '.join(_BODY)}) VALUES ({marks}) "  # noqa: S608  our own column names
-                f"ON CONFLICT (id) DO UPDATE SET {updates} WHERE episodes.ended_at IS NULL",
-                [_body_row(episode) for episode in changed],
-            )
+            db.execute("DELETE FROM looked")
+            db.execute("INSERT INTO looked VALUES (?)", (_text(now),))
+            return self._take(db, observations, now)
+
+    @staticmethod
+    def _take(db: sqlite3.Connection, observations: Iterable[Observation], now: datetime) -> list[Episode]:
+        book = Book(_watches(db), {e.labels: e for e in _episodes(db, "ended_at IS NULL")})
+        book.apply(observations, now)
+        rows = [_watch_row(key, book.watches[key]) for key in sorted(book.changed_watches)]
+        db.executemany("INSERT OR REPLACE INTO watches VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+        changed = list(book.changed.values())
+        marks = ", ".join("?" * len(_BODY))
+        # delivery columns belong to `sweep` and are never touched here; what has ended is not opened again
+        updates = ", ".join(f"{name} = excluded.{name}" for name in _BODY[1:])
+        db.executemany(
+            f"INSERT INTO episodes ({', '.join(_BODY)}) VALUES ({marks}) "  # noqa: S608  our own column names
+            f"ON CONFLICT (id) DO UPDATE SET {updates} WHERE episodes.ended_at IS NULL",
+            [_body_row(episode) for episode in changed],
+        )
         return changed
+
+    def resolve(self, rule: str, department: str, subject: str | None, reason: str, now: datetime) -> int:
+        """End by hand what is pending or firing of a rule (one `subject`, or all); how many conditions. Journalled."""
+        with self._transaction() as db:
+            found = {
+                key: watch
+                for key, watch in _watches(db).items()
+                if (key.rule, key.department) == (rule, department) and subject in (None, key.subject)
+            }
+            active = {key: watch for key, watch in found.items() if watch.phase is not Phase.IDLE}
+            ends = [
+                Observation(key, max(now, watch.last_at or now) + _MOMENT, Level.CLEAR, reason=reason)
+                for key, watch in active.items()
+            ]
+            self._take(db, ends, now)
+            return len(active)
 
     def watched(self) -> list[Key]:
         """The conditions that are pending or firing."""
         with self._transaction() as db:
             return [key for key, watch in _watches(db).items() if watch.phase is not Phase.IDLE]
 
+    def known(self, rule: str) -> set[Key]:
+        """Every condition of a rule that was ever noted, whatever its phase."""
+        with self._transaction() as db:
+            return {key for key in _watches(db) if key.rule == rule}
+
+    def looked_at(self) -> datetime | None:
+        """When something was last observed; None when never, or by an earlier version."""
+        with self._transaction() as db:
+            found = db.execute("SELECT at FROM looked").fetchone()
+            return _time(found[0]) if found else None
+
+    def undelivered(self) -> Undelivered:
+        """What waits and what is refused."""
+        with self._transaction() as db:
+            waiting = _episodes(db, "closed_at IS NULL AND silent = 0 AND announced_at IS NULL AND refused_at IS NULL")
+            return Undelivered(len(waiting), tuple(_episodes(db, "refused_at IS NOT NULL")))
+
     def sweep(self, sender: Sender, now: datetime, timing: Timing) -> Sweep:
         """Send what is due; what the receiver takes is noted at once, what it does not answer to stays due."""
         with self._transaction() as db:
-            posts = delivery.due(_episodes(db, "closed_at IS NULL AND silent = 0"), now, timing)
+            recent = (_text(now - timing.hold),)
+            open_or_recent = "silent = 0 AND (closed_at IS NULL OR closed_at > ?)"
+            posts = delivery.due(_episodes(db, open_or_recent, recent), now, timing)
         sent = refused = 0
         for start in range(0, len(posts), _BATCH):
             batch = posts[start : start + _BATCH]
@@ -105,9 +159,11 @@ class Outbox:
             except SenderUnavailableError as away:
                 self._lost_contact()
                 return Sweep(sent, refused, len(posts) - start, str(away))
-            done = [delivery.accepted(post, now) for post, ok in zip(batch, taken, strict=True) if ok]
-            self._mark(done)
-            sent, refused = sent + len(done), refused + len(batch) - len(done)
+            results = [
+                (delivery.accepted if ok else delivery.refused)(p, now) for p, ok in zip(batch, taken, strict=True)
+            ]
+            self._mark(results)
+            sent, refused = sent + sum(taken), refused + len(batch) - sum(taken)
         return Sweep(sent, refused, 0)
 
     def _lost_contact(self) -> None:
@@ -117,7 +173,14 @@ class Outbox:
 
     def _mark(self, episodes: Iterable[Episode]) -> None:
         rows = [
-            (_text(e.announced_at), _text(e.last_sent_at), _text(e.closed_at), int(e.retold), e.id) for e in episodes
+            (
+                *(_text(at) for at in (e.announced_at, e.last_sent_at, e.closed_at)),
+                int(e.retold),
+                json.dumps(list(e.told), ensure_ascii=False),
+                _text(e.refused_at),
+                e.id,
+            )
+            for e in episodes
         ]
         with self._transaction() as db:
             marks = ", ".join(f"{name} = ?" for name in _DELIVERY)
@@ -147,6 +210,7 @@ class Outbox:
                 db.executescript(_SCHEMA)
                 db.execute("BEGIN IMMEDIATE")
                 try:
+                    _upgrade(db)
                     yield db
                 except BaseException:
                     db.execute("ROLLBACK")
@@ -156,6 +220,13 @@ class Outbox:
                 db.close()
         except (sqlite3.Error, OSError) as failed:
             raise OutboxError(f"{self.path} : file des alertes inutilisable ({failed})") from failed
+
+
+def _upgrade(db: sqlite3.Connection) -> None:
+    present = {row[1] for row in db.execute("PRAGMA table_info(episodes)")}
+    for name, kind in _ADDED.items():
+        if name not in present:
+            db.execute(f"ALTER TABLE episodes ADD COLUMN {name} {kind}")
 
 
 def _watches(db: sqlite3.Connection) -> dict[Key, Watch]:
@@ -171,27 +242,21 @@ def _watch_row(key: Key, watch: Watch) -> tuple[str | None, ...]:
     return key.rule, key.department, key.subject, watch.phase.value, _text(watch.since), _text(watch.last_at), counted
 
 
-def _episodes(db: sqlite3.Connection, where: str) -> list[Episode]:
+def _episodes(db: sqlite3.Connection, where: str, given: Sequence[str | None] = ()) -> list[Episode]:
     query = f"SELECT {_COLUMNS} FROM episodes WHERE {where} ORDER BY started_at, id"  # noqa: S608  our own words
-    return [_episode(row) for row in db.execute(query)]
+    return [_episode(row) for row in db.execute(query, given)]
 
 
 def _episode(row: Sequence[Any]) -> Episode:
-    number, rule, department, severity, started, ended, details, subjects, silent, announced, sent, closed, retold = row
+    found = dict(zip(_BODY + _DELIVERY, row, strict=True))
+    times = ("ended_at", "announced_at", "last_sent_at", "closed_at", "refused_at")
     return Episode(
-        id=number,
-        rule=rule,
-        department=department,
-        severity=severity,
-        started_at=datetime.fromisoformat(started),
-        ended_at=_time(ended),
-        details=json.loads(details),
-        subjects=tuple(json.loads(subjects)),
-        silent=bool(silent),
-        announced_at=_time(announced),
-        last_sent_at=_time(sent),
-        closed_at=_time(closed),
-        retold=bool(retold),
+        **{name: found[name] for name in ("id", "rule", "department", "severity", "reason")},
+        **{name: _time(found[name]) for name in times},
+        **{name: bool(found[name]) for name in ("silent", "retold")},
+        **{name: tuple(json.loads(found[name])) for name in ("subjects", "told")},
+        started_at=datetime.fromisoformat(found["started_at"]),
+        details=json.loads(found["details"]),
     )
 
 
@@ -203,9 +268,11 @@ def _body_row(episode: Episode) -> tuple[str | int | None, ...]:
         episode.severity,
         _text(episode.started_at),
         _text(episode.ended_at),
-        json.dumps({s: dict(d) for s, d in episode.details.items()}, ensure_ascii=False, sort_keys=True),
+        # in their order: the newest subject is the last
+        json.dumps({s: dict(d) for s, d in episode.details.items()}, ensure_ascii=False),
         json.dumps(list(episode.subjects), ensure_ascii=False),
         int(episode.silent),
+        episode.reason,
     )
 
 

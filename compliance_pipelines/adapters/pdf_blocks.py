@@ -32,11 +32,15 @@ from compliance_pipelines.core.report_tree import (
     VerdictBox,
 )
 
+# Least and most height (points) kept free under a heading; more would leave a quarter of a page blank.
+_LEAST, _MOST = 110.0, 150.0
+
 
 def section_flowables(blocks: Sequence[Block], parent: Node) -> list[Flowable]:
     """Return what draws the blocks of a section; a heading never stands alone at the foot of a page."""
     out: list[Flowable] = []
     heading: Para | None = None
+    headings: list[int] = []
     for block in blocks:
         if isinstance(block, Heading):
             heading = Para(block.text, style.HEADING, parent.add("H3"))
@@ -44,11 +48,31 @@ def section_flowables(blocks: Sequence[Block], parent: Node) -> list[Flowable]:
         if isinstance(block, Chart):
             out.extend(chart_flowables(block, parent, heading))
         else:
+            found = _words(block, parent)
             if heading is not None:
-                out.extend((CondPageBreak(110), heading))
-            out.extend(_words(block, parent))
+                headings.append(len(out))
+                out.extend((CondPageBreak(_LEAST), heading))
+            out.extend(found)
         heading = None
+    for index in headings:
+        out[index] = CondPageBreak(max(_LEAST, room(out[index + 1 :])))
     return out
+
+
+def room(found: Sequence[Flowable]) -> float:
+    """Height that must be left for `found` to start on a page: up to its first table, when a few lines lead to it.
+
+    Otherwise a heading and its sentence would stay behind when the table moves on.
+    """
+    height = 0.0
+    for one in found[:5]:
+        if isinstance(one, Grid):
+            return min(_MOST, height + one.needed)
+        if isinstance(one, Para):
+            height += one.wrap(style.CONTENT, 0)[1] + 12.0
+        elif not isinstance(one, CondPageBreak):
+            break
+    return _LEAST
 
 
 def _words(  # noqa: PLR0911 - one return a kind of block
@@ -108,7 +132,8 @@ def _table(block: Table, parent: Node) -> list[Flowable]:
         )
     note = parent.add("P") if block.note else None
     spec = GridSpec(widths, header, block.caption, caption, note=block.note, note_node=note)
-    return [CondPageBreak(70), Grid(spec, rows)]
+    grid = Grid(spec, rows)
+    return [CondPageBreak(grid.needed), grid]
 
 
 def _cell(cell: Cell, align: Align, node: Node) -> Para:

@@ -18,6 +18,9 @@ from compliance_pipelines.adapters.pdf_text import Para
 from compliance_pipelines.core.report_tree import Align
 
 PAD_X = 3.5
+# A table lower than this (points, about four rows) goes to the next page whole rather than in two parts. More would
+# leave a quarter of a page blank.
+WHOLE = 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +89,21 @@ class Grid(Flowable):
         self.height = head + sum(self._heights) + foot
         return self.width, self.height
 
+    @property
+    def needed(self) -> float:
+        """Height that must be left for the table to start on a page: all of it where it does not split."""
+        height = self.wrap(0, 0)[1]
+        return height if height <= WHOLE else 70.0
+
     def _measure(self, cells: Sequence[Para]) -> float:
         widths = self.spec.widths
         tallest = max(cell.wrap(w - 2 * PAD_X, 0)[1] for cell, w in zip(cells, widths, strict=True))
         return tallest + 2 * self.spec.pad_y
 
     def split(self, availWidth: float, availheight: float) -> list[Flowable]:  # noqa: N803
-        """Split between rows: at least two under the header, never a single one left over."""
-        self.wrap(availWidth, availheight)
+        """Split between rows: at least two under the header, never a single one left over; a low table not at all."""
+        if self.wrap(availWidth, availheight)[1] <= WHOLE and not self.continued:
+            return []
         used, count = self._head_height, 0
         for height in self._heights:
             if used + height > availheight:

@@ -15,7 +15,7 @@ from reportlab.platypus.flowables import CondPageBreak, Flowable, PageBreak
 
 from compliance_pipelines.adapters import fonts
 from compliance_pipelines.adapters import pdf_style as style
-from compliance_pipelines.adapters.pdf_blocks import section_flowables
+from compliance_pipelines.adapters.pdf_blocks import room, section_flowables
 from compliance_pipelines.adapters.pdf_tags import Node, TaggedCanvas
 from compliance_pipelines.adapters.pdf_text import Para
 from compliance_pipelines.core.report_format import instant_fr, typeset
@@ -143,15 +143,20 @@ def _build(report: Report, known: Pages, *, only_first: bool = False) -> Drawn:
     story = _masthead(report, root, summary=only_first)
     for section in report.sections[: 1 if only_first else None]:
         part = root.add("Sect")
-        if section.number > 1:
-            story.append(CondPageBreak(130))
-        story.append(SectionTitle(section, part.add("H2"), found))
+        title = SectionTitle(section, part.add("H2"), found)
         blocks = section.blocks
         if only_first:
             # The masthead of the summary says what the callouts of the whole report say at length.
             blocks = tuple(block for block in blocks if not isinstance(block, Callout))
             blocks += (report.summary,) if report.summary else ()
-        story.extend(section_flowables(blocks, part))
+        content = section_flowables(blocks, part)
+        if section.number > 1:
+            # Where the section begins with a heading, its title needs what that heading needs.
+            first = content[0] if content else None
+            least = first.height if isinstance(first, CondPageBreak) else room(content)
+            story.append(CondPageBreak(min(170, max(130, 60 + least))))
+        story.append(title)
+        story.extend(content)
         if section.number == 1 and not only_first:
             story.append(CondPageBreak(110))
             story.append(Para("Sommaire", style.HEADING, part.add("H3")))
@@ -173,16 +178,19 @@ def _masthead(report: Report, root: Node, *, summary: bool) -> list[Flowable]:
     story: list[Flowable] = [
         Para(report.title, style.TITLE, head.add("H1")),
         Para(f"{month[:1].upper()}{month[1:]} – {report.subtitle}", style.SUBTITLE, head.add("P")),
-        Para(
-            f"{report.revision_label[:1].upper()}{report.revision_label[1:]} ; généré pour le "
-            f"{instant_fr(report.created)} ; {signature}",
-            style.SUBTITLE,
-            head.add("P"),
-        ),
+        *(Para(line, style.SUBTITLE, head.add("P")) for line in _identity(report, signature)),
     ]
     if report.synthetic:
         story.append(Banner(SYNTHETIC, head.add("P")))
     return story
+
+
+def _identity(report: Report, signature: str) -> tuple[str, ...]:
+    label = f"{report.revision_label[:1].upper()}{report.revision_label[1:]}"
+    when = f"généré pour le {instant_fr(report.created)} ; {signature}"
+    if not report.replaces:
+        return (f"{label} ; {when}",)
+    return (f"{label}, {report.replaces}", f"{when[:1].upper()}{when[1:]}")
 
 
 class Banner(Flowable):

@@ -40,7 +40,7 @@ class Phase(enum.StrEnum):
 
 
 class Change(enum.StrEnum):
-    """What an observation did to its condition. PASSED: a late night below its threshold, already over."""
+    """What an observation did to its condition. PASSED: told and already over (a late bad night, a notice)."""
 
     RAISED = "raised"
     CONTINUED = "continued"
@@ -62,7 +62,8 @@ class Observation:
     """A condition seen `at` an aware time of the data.
 
     since: when the condition is known to have begun, where that is known. night: set for nightly figures, of which `at`
-    is the end. silent: too old to wake anybody, noted in the journal alone. Annotations hold no trace text.
+    is the end. silent: too old to wake anybody, noted in the journal alone. once: no condition but a notice, told one
+    time for its key. reason: why a CLEAR ends the alert when it was not measured. Annotations hold no trace text.
     """
 
     key: Key
@@ -74,6 +75,8 @@ class Observation:
     since: datetime | None = None
     night: date | None = None
     silent: bool = False
+    once: bool = False
+    reason: str = ""
     annotations: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -89,9 +92,11 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """One alert from firing to resolution, and how far it was delivered. `details`: annotations by active subject.
+    """One alert from firing to resolution, and how far it was delivered.
 
+    details: annotations by active subject, the newest last. reason: why it ended, when that was not measured.
     retold: whether the receiver was shown it as firing after it had ended, which a break in contact asks for.
+    told: the subjects that the receiver was told of. refused_at: when the receiver last refused it.
     """
 
     id: str
@@ -107,6 +112,9 @@ class Episode:
     last_sent_at: datetime | None = None
     closed_at: datetime | None = None
     retold: bool = False
+    told: tuple[str, ...] = ()
+    refused_at: datetime | None = None
+    reason: str = ""
 
     @property
     def labels(self) -> tuple[str, str]:
@@ -116,6 +124,8 @@ class Episode:
 
 def step(watch: Watch, seen: Observation, now: datetime) -> tuple[Watch, Change | None]:
     """The condition after one observation, and what changed. `now` serves only to notice a clock set back."""
+    if seen.once:
+        return (watch, None) if watch.last_at is not None else (replace(watch, last_at=seen.at), Change.PASSED)
     if seen.night is not None:
         return _night(watch, seen, seen.night.isoformat())
     if watch.last_at is not None and watch.last_at > now + CLOCK_TOLERANCE:
@@ -206,8 +216,9 @@ class Book:
             replace(
                 found,
                 ended_at=None,
+                reason="",
                 subjects=tuple(sorted({*found.subjects, seen.key.subject})),
-                details={**found.details, seen.key.subject: dict(seen.annotations)},
+                details=_newest_last(found.details, seen),
                 silent=found.silent and seen.silent,
             )
         )
@@ -217,8 +228,9 @@ class Book:
         if found is not None:
             subjects = tuple(subject for subject in found.subjects if subject != seen.key.subject)
             details = {s: d for s, d in found.details.items() if s in subjects} or found.details
+            ended = max(seen.at, found.started_at)
             self._keep(
-                replace(found, subjects=subjects, details=details, ended_at=max(seen.at, found.started_at))
+                replace(found, subjects=subjects, details=details, ended_at=ended, reason=seen.reason)
                 if not subjects
                 else replace(found, subjects=subjects, details=details)
             )
@@ -230,6 +242,11 @@ class Book:
     def _close(self) -> None:
         for labels in [labels for labels, episode in self.open.items() if not episode.subjects]:
             del self.open[labels]
+
+
+def _newest_last(details: Mapping[str, Mapping[str, str]], seen: Observation) -> dict[str, Mapping[str, str]]:
+    others = {subject: notes for subject, notes in details.items() if subject != seen.key.subject}
+    return {**others, seen.key.subject: dict(seen.annotations)}
 
 
 def _opened(seen: Observation) -> Episode:

@@ -2,7 +2,9 @@
 
 Pure: from episodes and a time to posts. An alert that began and ended while Alertmanager was away is first shown as
 firing for `hold`, then resolved: resolved at once, Alertmanager would tell nobody. Episodes of the same labels follow
-one another. Labels are alertname, department, severity and service; everything else is annotation.
+one another, `hold` apart, and an alert that gains a subject is ended and told anew: with the labels it had, a new
+failure would hide behind the old one. What the receiver refuses is set aside and holds up nothing. Labels are
+alertname, department, severity and service; everything else is annotation.
 """
 
 from __future__ import annotations
@@ -19,6 +21,9 @@ from compliance_pipelines.core.report_inputs import AlertFacts
 
 SERVICE = "compliance-pipelines"
 _SUBJECTS_SHOWN = 6
+# a refused alert is tried again, in case the receiver or the alert's words have changed
+_REFUSED_AGAIN = timedelta(hours=1)
+NOTICE = "info"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +53,34 @@ class Post:
 
 
 def due(episodes: Iterable[Episode], now: datetime, timing: Timing) -> list[Post]:
-    """The posts of this moment: at most one for each set of labels. Closed and silent episodes give none."""
+    """The posts of this moment: at most one for each set of labels. Closed and silent episodes give none.
+
+    Closed ones of the last `hold` belong here all the same: the next of their labels waits for them to be told of.
+    """
     heads: dict[tuple[str, str, str], Episode] = {}
+    resting: set[tuple[str, str, str]] = set()
     for episode in sorted(episodes, key=lambda e: (e.started_at, e.id)):
-        if episode.closed_at is None and not episode.silent:
-            heads.setdefault((*episode.labels, episode.severity), episode)
-    return [post for episode in heads.values() if (post := _post(episode, now, timing)) is not None]
+        labels = (*episode.labels, episode.severity)
+        if episode.closed_at is not None:
+            if episode.announced_at is not None and not _past(episode.closed_at, timing.hold, now):
+                resting.add(labels)
+        elif not episode.silent and not _aside(episode, now):
+            heads.setdefault(labels, episode)
+    ready = [e for labels, e in heads.items() if e.announced_at is not None or labels not in resting]
+    return [post for episode in ready if (post := _post(episode, now, timing)) is not None]
+
+
+def _aside(episode: Episode, now: datetime) -> bool:
+    refused = episode.refused_at
+    return refused is not None and episode.ended_at is None and not _past(refused, _REFUSED_AGAIN, now)
 
 
 def _post(episode: Episode, now: datetime, timing: Timing) -> Post | None:
-    if episode.announced_at is None or episode.last_sent_at is None:
+    if episode.announced_at is None:
+        # last_sent_at is then the end that was posted to tell the alert anew
+        told_apart = episode.last_sent_at is None or _past(episode.last_sent_at, timing.hold, now)
+        return Post(episode, firing=True) if told_apart else None
+    if episode.last_sent_at is None:
         return Post(episode, firing=True)
     if episode.ended_at is not None:
         if not episode.retold and _past(episode.last_sent_at, timing.hold, now):
@@ -65,7 +88,14 @@ def _post(episode: Episode, now: datetime, timing: Timing) -> Post | None:
             return Post(episode, firing=True)
         if _past(episode.announced_at, timing.hold, now):
             return Post(episode, firing=False)
+    elif _gained(episode) and _past(episode.announced_at, timing.hold, now):
+        return Post(episode, firing=False)
     return Post(episode, firing=True) if _past(episode.last_sent_at, timing.resend, now) else None
+
+
+def _gained(episode: Episode) -> bool:
+    # a department's night and day are one condition; runs, nights, reports and archives are each a fact of their own
+    return episode.department == ALL_DEPARTMENTS and not set(episode.subjects) <= set(episode.told)
 
 
 def _past(moment: datetime, wait: timedelta, now: datetime) -> bool:
@@ -75,13 +105,23 @@ def _past(moment: datetime, wait: timedelta, now: datetime) -> bool:
 
 def accepted(post: Post, now: datetime) -> Episode:
     """The episode once Alertmanager has taken the post."""
-    episode = post.episode
+    episode = replace(post.episode, refused_at=None)
     if not post.firing:
+        if episode.ended_at is None:
+            return replace(episode, announced_at=None, last_sent_at=now, told=())
         return replace(episode, closed_at=now, last_sent_at=now)
     late = episode.ended_at is not None
-    shown_anew = episode.announced_at is None or (late and not episode.retold)
+    fresh = episode.announced_at is None
+    shown_anew = fresh or (late and not episode.retold)
     announced = now if shown_anew else episode.announced_at
-    return replace(episode, announced_at=announced, last_sent_at=now, retold=episode.retold or late)
+    told = episode.subjects if fresh else tuple(s for s in episode.told if s in episode.subjects)
+    return replace(episode, announced_at=announced, last_sent_at=now, retold=episode.retold or late, told=told)
+
+
+def refused(post: Post, now: datetime) -> Episode:
+    """The episode once Alertmanager has refused the post: set aside while it lasts, given up when it has ended."""
+    over = post.episode.ended_at is not None
+    return replace(post.episode, refused_at=now, closed_at=now if over else None)
 
 
 def payload(post: Post, now: datetime, timing: Timing) -> dict[str, Any]:
@@ -90,6 +130,8 @@ def payload(post: Post, now: datetime, timing: Timing) -> dict[str, Any]:
     starts = min(episode.started_at, now)
     ends = now + timing.ttl if post.firing else max(starts, min(episode.ended_at or now, now))
     notes = annotations(episode)
+    if not post.firing and episode.ended_at is None:
+        notes["ended"] = "Reprise dans quelques minutes par une alerte qui ajoute un constat."
     return {
         "labels": {
             "alertname": episode.rule,
@@ -105,22 +147,25 @@ def payload(post: Post, now: datetime, timing: Timing) -> dict[str, Any]:
 
 
 def annotations(episode: Episode) -> dict[str, str]:
-    """Annotations of an alert: those of its subjects, one after the other where they differ."""
+    """Annotations of an alert: those of its subjects, the newest first, where they differ; the newest's link."""
     out: dict[str, str] = {}
+    newest_last = list(episode.details.values())
     for name in ("summary", "description", "next_step", "dagster_url"):
-        texts = list(dict.fromkeys(d[name] for _, d in sorted(episode.details.items()) if d.get(name)))
+        texts = list(dict.fromkeys(d[name] for d in reversed(newest_last) if d.get(name)))
         if texts:
             out[name] = texts[0] if name == "dagster_url" else " ".join(texts[:_SUBJECTS_SHOWN])
             if len(texts) > _SUBJECTS_SHOWN and name == "description":
                 out[name] += f" Et {len(texts) - _SUBJECTS_SHOWN} de plus."
     if episode.ended_at is not None and out:
-        out["ended"] = f"Terminée le {episode.ended_at.astimezone(UTC):%Y-%m-%d à %H:%M} UTC."
+        why = f"\u202f: {episode.reason}" if episode.reason else ""
+        out["ended"] = f"Terminée le {episode.ended_at.astimezone(UTC):%Y-%m-%d à %H:%M} UTC{why}."
     return out
 
 
 def facts(episodes: Iterable[Episode], start: datetime, end: datetime) -> tuple[AlertFacts, ...]:
-    """The alerts that were firing at some time in [start, end), as the monthly report prints them."""
-    chosen = [e for e in episodes if e.started_at < end and (e.ended_at is None or e.ended_at >= start)]
+    """The alerts that were firing at some time in [start, end), as the monthly report prints them; notices are none."""
+    alerts = [e for e in episodes if e.severity != NOTICE]
+    chosen = [e for e in alerts if e.started_at < end and (e.ended_at is None or e.ended_at >= start)]
     return tuple(_fact(e, end) for e in sorted(chosen, key=lambda e: (e.started_at, e.rule, e.department)))
 
 

@@ -18,6 +18,22 @@ from compliance_pipelines.core.alerting_text import Links
 
 # nightly: 24 h, an hour for a day of 25, an hour to run; monthly: the longest month and the day it may take
 _NIGHT_SECONDS, _MONTH_SECONDS = 26 * 3600, 32 * 86400
+_FIRST_NIGHT = "compliance_first_night_timestamp"
+# increase() sees nothing in a series that is born at 1: what was not there before the window counts as it stands
+_ERRORS = (
+    "(guardrail_errors_total unless max_over_time(guardrail_errors_total[15m] offset 15m)) "
+    "or increase(guardrail_errors_total[15m])"
+)
+# a department's share is never negative: departments and the whole gateway share one rule
+_NO_HOOK = (
+    "{{ else }}Prometheus ne reçoit aucun compteur des garde-fous : crochet non chargé, ou passerelle non collectée."
+    "{{ end }}"
+)
+_SEEN = "{{ if ge $value 0.0 }}"
+_UNSEEN = (
+    "{{ else }}Prometheus ne reçoit plus cette mesure : dispositif arrêté, passerelle de mesures vide, ou collecte "
+    "sans honor_labels.{{ end }}"
+)
 
 
 def rules(policy: Policy, links: Links) -> dict[str, Any]:
@@ -28,6 +44,7 @@ def rules(policy: Policy, links: Links) -> dict[str, Any]:
     asked = fed.format('guardrail_requests_total{stage="grounding"}')
     unfed = fed.format("retrieval_score_missing_total")
     errors = policy.alerts.rule(AlertName.GUARDRAIL_ERRORS).limit or 0
+    night, report = _last("nightly"), _last("monthly_report")
     groups = [
         _rule(
             policy,
@@ -42,34 +59,49 @@ def rules(policy: Policy, links: Links) -> dict[str, Any]:
         _rule(
             policy,
             AlertName.GUARDRAIL_ERRORS,
-            f"sum (increase(guardrail_errors_total[15m])) > {errors:g}",
-            '{{ $value | printf "%.0f" }} erreur(s) des garde-fous en 15 min.',
-            "",
+            f"round(sum ({_ERRORS})) > {errors:g}",
+            # the stage is no label, which would make an alert of each: it is asked for when the words are made
+            '{{ $value | printf "%.0f" }} erreur(s) des garde-fous en 15 min, étape(s) : '
+            f"{{{{ range $k, $one := query `sum by (stage) ({_ERRORS}) > 0` | sortByLabel `stage` }}}}"
+            "{{ if $k }}, {{ end }}{{ $one.Labels.stage }}{{ end }}.",
+            links.gateway(),
         ),
         _rule(
             policy,
             AlertName.GUARDRAIL_NOT_FED,
-            f"1 - {unfed} / ({asked} > 0) < {coverage:g}",
-            "{{ $labels.department }} : {{ $value | humanizePercentage }} des requêtes portent une similarité, "
-            f"moins de {coverage * 100:.0f} %.",
-            "",
+            f"1 - {unfed} / ({asked} > 0) < {coverage:g} or "
+            f'label_replace({_never("retrieval_score_missing_total")}, "department", "{ALL_DEPARTMENTS}", "", "")',
+            f"{_SEEN}{{{{ $labels.department }}}} : {{{{ $value | humanizePercentage }}}} des requêtes portent une "
+            f"similarité, moins de {coverage * 100:.0f} %.{_NO_HOOK}",
+            links.gateway(),
         ),
         _rule(
             policy,
             AlertName.NIGHT_MISSING,
-            f'time() - max(compliance_last_success_timestamp{{job="nightly"}}) > {_NIGHT_SECONDS}',
-            "Aucune nuit achevée depuis {{ $value | humanizeDuration }}.",
+            f"time() - max({night}) > {_NIGHT_SECONDS} or {_never(night)}",
+            f"{_SEEN}Aucune nuit achevée depuis {{{{ $value | humanizeDuration }}}}.{_UNSEEN}",
             links.daily(),
         ),
         _rule(
             policy,
             AlertName.REPORT_MISSING,
-            f'time() - max(compliance_last_success_timestamp{{job="monthly_report"}}) > {_MONTH_SECONDS}',
-            "Aucun rapport mensuel depuis {{ $value | humanizeDuration }}.",
+            f"time() - max({report}) > {_MONTH_SECONDS} or "
+            # a new installation owes no report before it has been there for a month
+            f"{_never(report)} and on () (time() - max({_FIRST_NIGHT}) > {_MONTH_SECONDS})",
+            f"{_SEEN}Aucun rapport mensuel depuis {{{{ $value | humanizeDuration }}}}.{_UNSEEN}",
             links.asset("audit/bias_report"),
         ),
     ]
     return {"groups": [{"name": SERVICE, "rules": groups}]}
+
+
+def _last(job: str) -> str:
+    return f'compliance_last_success_timestamp{{job="{job}"}}'
+
+
+def _never(series: str) -> str:
+    # max drops the labels that absent() would add; a negative value tells the two cases apart in the words
+    return f"-max(absent({series}))"
 
 
 def _rule(policy: Policy, name: AlertName, expr: str, description: str, link: str) -> dict[str, Any]:

@@ -1,18 +1,17 @@
-"""From figures, runs and the calendar to observations: what each alert rule of the policy looks at.
+"""From figures to observations: what the alert rules of the policy look at, night by night and through the day.
 
-Nightly figures come from the aggregates of one completed night, intraday figures from one trailing window, the others
-from the state of runs, partitions and archive. A mean over too few traces says nothing (UNKNOWN), never "all is well".
+Nightly figures come from the aggregates of one completed night, intraday figures from one trailing window; nights,
+reports and archive are `alerting_calendar`. A mean over too few traces says nothing (UNKNOWN), never "all is well".
 The lexical evaluator is indicative: it raises no neutrality alert. Limits and waits are read from the policy.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 from functools import reduce
-from zoneinfo import ZoneInfo
 
 from compliance_guardrails.policy import Policy
 from compliance_guardrails.policy.models import AlertRule
@@ -20,16 +19,14 @@ from compliance_guardrails.policy.types import AlertName
 
 from compliance_pipelines.core.alerting import ALL_DEPARTMENTS, Key, Level, Observation
 from compliance_pipelines.core.alerting_text import Links, notes
-from compliance_pipelines.core.periods import Month, day_window, paris_day
+from compliance_pipelines.core.periods import day_window
 from compliance_pipelines.core.records import Aggregate, Score, Trace
 
 UNCITED_EVENT = "uncited-specific-claim"
 JUDGED = "judge_neutrality"
 NEUTRALITIES = (JUDGED, "lexical_neutrality")
 NIGHT, DAYTIME = "nuit", "journée"
-NIGHT_DUE = time(1, 30)
 SILENT_AFTER = timedelta(days=7)
-_PARIS = ZoneInfo("Europe/Paris")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +126,11 @@ class _Maker:
         )
 
 
-def daytime(windows: Iterable[Window], policy: Policy, links: Links) -> list[Observation]:
-    """Observations of intraday windows: sustained neutrality; bursts of uncited claims where policy looks for them."""
+def daytime(windows: Iterable[Window], policy: Policy, links: Links, *, bursts_here: bool = True) -> list[Observation]:
+    """Observations of intraday windows: sustained neutrality; bursts of uncited claims where policy looks for them.
+
+    bursts_here: False where a Prometheus rule on the gateway's counters owns the bursts, so that one of both rings.
+    """
     day, out = policy.sampling.intraday, []
     gap = timedelta(minutes=2 * day.every_minutes)
     low, burst = (policy.alerts.rule(n) for n in (AlertName.NEUTRALITY_BELOW_THRESHOLD, AlertName.UNCITED_CLAIMS_BURST))
@@ -141,7 +141,7 @@ def daytime(windows: Iterable[Window], policy: Policy, links: Links) -> list[Obs
             level = _level(enough, enough and seen.mean is not None and limit is not None and seen.mean < limit)
             what = f"Fenêtre de {day.window_minutes} min"
             out.append(_condition(low, policy, seen, level, gap, what, seen.mean, seen.n, links))
-        if seen.department in policy.thresholds.uncited_burst.departments:
+        if bursts_here and seen.department in policy.thresholds.uncited_burst.departments:
             level = _level(True, seen.uncited > policy.thresholds.uncited_burst.count)
             what = f"Fenêtre de {policy.thresholds.uncited_burst.window_minutes} min"
             out.append(_condition(burst, policy, seen, level, gap, what, float(seen.uncited), seen.uncited, links))
@@ -217,60 +217,3 @@ def event(
         since=since,
         annotations=notes(rule, policy, ALL_DEPARTMENTS, what, None, None, None, link) if breach else {},
     )
-
-
-def calendar(
-    first: date,
-    nights: frozenset[str] | set[str],
-    reports: frozenset[str] | set[str],
-    policy: Policy,
-    links: Links,
-    now: datetime,
-    lookback: int = 40,
-) -> list[Observation]:
-    """Missing nights and reports as of `now`: due, and not there. nights, reports: partition keys that exist.
-
-    first: the first night that this installation was to run; `lookback` days before today are watched.
-    """
-    today = paris_day(now)
-    out = []
-    for back in range(lookback, 0, -1):
-        day = today - timedelta(days=back)
-        due = datetime.combine(day + timedelta(days=1), NIGHT_DUE, _PARIS)
-        if day >= first and now >= due:
-            missing = day.isoformat() not in nights
-            what, link = f"Nuit du {day} absente.", links.night(day)
-            name = AlertName.NIGHT_MISSING
-            out.append(event(name, day.isoformat(), what, now, missing, policy, link, due if missing else None))
-    month = Month(first.year, first.month)
-    recent = today - timedelta(days=lookback + 31)
-    while month.scheduled_at <= now:
-        if month.next().first_day >= recent:
-            missing = month.first_day.isoformat() not in reports
-            what, name = f"Rapport de {month} absent.", AlertName.REPORT_MISSING
-            since = month.scheduled_at if missing else None
-            out.append(event(name, str(month), what, now, missing, policy, links.report(month), since))
-        month = month.next()
-    return out
-
-
-def forgotten(watched: Iterable[Key], known: Sequence[str], now: datetime) -> list[Observation]:
-    """Clears what is watched for departments that the policy no longer has: nobody would ever resolve it."""
-    have = {*known, ALL_DEPARTMENTS}
-    return [Observation(key=key, at=now, level=Level.CLEAR) for key in watched if key.department not in have]
-
-
-def retention(states: Mapping[str, str | None], at: datetime, policy: Policy, links: Links) -> list[Observation]:
-    """One observation per archived month; the value says in French what is wrong, None when the retention holds."""
-    return [
-        event(
-            AlertName.RETENTION_NOT_VERIFIED,
-            month,
-            f"Rapport de {month} : {wrong}." if wrong else "",
-            at,
-            wrong is not None,
-            policy,
-            links.receipt(Month.parse(month)),
-        )
-        for month, wrong in sorted(states.items())
-    ]

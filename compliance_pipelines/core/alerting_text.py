@@ -51,6 +51,10 @@ class Links:
         """The proof of a month's archiving."""
         return self.asset("audit/archive_receipt", month.first_day.isoformat())
 
+    def gateway(self) -> str:
+        """Where the gateway's traffic shows in Dagster: the traces as they were read. Its log is elsewhere."""
+        return self.asset("langfuse/traces")
+
     def run(self, run_id: str) -> str:
         """A run."""
         return f"{self.base.rstrip('/')}/runs/{quote(run_id, safe='-')}" if self.base else ""

@@ -100,6 +100,15 @@ def _pair(rows: pd.DataFrame) -> PairResult:
     )
 
 
+def by_attribute(table: pd.DataFrame) -> dict[str, tuple[int, int]]:
+    """(pairs fair or neutralised, pairs decided) of each protected attribute: what the gauge shows."""
+    out: dict[str, tuple[int, int]] = {}
+    for attribute, _, decided, fair in consistency(table):
+        before = out.get(attribute, (0, 0))
+        out[attribute] = (before[0] + fair, before[1] + decided)
+    return out
+
+
 def consistency(table: pd.DataFrame) -> list[tuple[str, str, int, int]]:
     """(attribute, department, pairs decided, pairs fair or neutralised): the cells of the heat map."""
     pairs = table.drop_duplicates("pair_id")

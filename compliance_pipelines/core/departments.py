@@ -48,9 +48,7 @@ def metric_rules(
 
 def oversight(traces: Sequence[Trace], scores: Sequence[Score]) -> list[Judgement]:
     """One `human_oversight` judgement per answer: 1 when a person rated or reviewed it."""
-    return judging.judge(
-        traces, "human_oversight", "oversight/1", judging.oversight_scorer(scores), 1.0, judging.Sampling({})
-    )
+    return judging.judge(traces, "human_oversight", "oversight/1", judging.oversight_scorer(scores), 1.0, None)
 
 
 def before(table: pd.DataFrame, cutoff: datetime) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -38,6 +39,8 @@ METADATA_KEYS = (
     "department",
 )  # fmt: skip
 PARAMETER_KEYS = ("system", "instructions")
+# rows that a server which counts would count; compared with its number by `reconciliation`
+READ = "read_rows"
 NARROWEST = timedelta(seconds=1)
 
 
@@ -114,6 +117,48 @@ def row_day(row: Observation | ScoreRow) -> date:
 @functools.lru_cache(maxsize=2048)
 def _day_of_hour(hour: int) -> date:
     return paris_day(datetime.fromtimestamp(hour * 3600, UTC))
+
+
+class Tally:
+    """Counts observations of first..last (Paris days) as they stream past, and adds them to a report at the end.
+
+    Counting each row by name and day took a third of a read's CPU. Rows created at `created_before` or later are
+    counted as `late` and left out. Rows of other days pass uncounted: they count when those days are read.
+    """
+
+    def __init__(self, first: date, last: date, created_before: datetime | None) -> None:
+        self._days = [first + timedelta(days=k) for k in range((last - first).days + 1)]
+        self._starts = [day_start(day) for day in (*self._days, last + timedelta(days=1))]
+        self._before = created_before
+        self._rows, self._late, self._traces, self._cut = ([0] * len(self._starts) for _ in range(4))
+
+    def kept(self, rows: Sequence[Observation]) -> list[Observation]:
+        """The rows to use, counted."""
+        starts, before, counted, found = self._starts, self._before, self._rows, []
+        for row in rows:
+            # 0 before the first day, len(starts) after the last
+            place = bisect_right(starts, row.started_at) % len(starts) - 1
+            late = before is not None and row.created_at >= before
+            if not late:
+                found.append(row)
+            if place >= 0:
+                counted[place] += 1
+                self._late[place] += late
+                # a v3 trace is no row that the server counts
+                self._traces[place] += row.kind == "TRACE"
+                self._cut[place] += len(row.input or "") == MAX_TEXT or len(row.output or "") == MAX_TEXT
+        return found
+
+    def add_to(self, report: ReadReport) -> None:
+        """Add the counts to `report`; once."""
+        for day, rows, late, traces, cut in zip(
+            self._days, self._rows, self._late, self._traces, self._cut, strict=False
+        ):
+            report.count(day, "truncated_texts", cut)
+            report.count(day, "rows", rows)
+            report.count(day, READ, rows - traces)
+            report.count(day, "late", late)
+            report.count(day, "observations", rows - late)
 
 
 def exchanges(

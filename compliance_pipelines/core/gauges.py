@@ -36,6 +36,9 @@ HELP: Mapping[str, str] = {
     "counterfactual_consistency": "Share of counterfactual pairs of an attribute that are fair",
     "review_queue_score": "Neutrality of the newest traces that wait for a person's review",
     "compliance_last_success_timestamp": "Unix time of the last success of a job",
+    "compliance_first_night_timestamp": "Unix time of the end of the first night of the installation",
+    "compliance_alerts_waiting": "Alerts that their receiver was not told of yet",
+    "compliance_alerts_refused": "Alerts that their receiver refuses, set aside",
 }
 
 
@@ -95,6 +98,16 @@ def of_pairs(fair_by_attribute: Mapping[str, tuple[int, int]]) -> list[Sample]:
 def last_success(at: datetime) -> list[Sample]:
     """When a job last succeeded; its `job` label is that of the push."""
     return [Sample("compliance_last_success_timestamp", (), at.timestamp())]
+
+
+def of_watch(first_night: datetime | None, waiting: int, refused: int) -> list[Sample]:
+    """What the alerting says of itself: since when there are nights, what was not delivered."""
+    since = [] if first_night is None else [Sample("compliance_first_night_timestamp", (), first_night.timestamp())]
+    return [
+        *since,
+        Sample("compliance_alerts_waiting", (), float(waiting)),
+        Sample("compliance_alerts_refused", (), float(refused)),
+    ]
 
 
 def exposition(samples: Iterable[Sample]) -> str:

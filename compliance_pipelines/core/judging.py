@@ -6,8 +6,7 @@ The metrics here need no model: lexical neutrality, citations, figure grounding,
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from compliance_guardrails.detect import citations as citation_rules
@@ -15,6 +14,7 @@ from compliance_guardrails.detect import figures
 from compliance_guardrails.detect.in_use import Detectors
 
 from compliance_pipelines.core import neutrality
+from compliance_pipelines.core.judge_sampling import Strata, chosen
 from compliance_pipelines.core.records import Judgement, Score, Status, Trace
 
 NO_ANSWER = "no_answer"
@@ -39,21 +39,6 @@ class Judged:
 Scorer = Callable[[Trace], Judged]
 
 
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """Deterministic sampling by trace id. `rate` in [0, 1] by department; absent departments are taken whole."""
-
-    rates: dict[str, float]
-
-    def takes(self, trace: Trace) -> bool:
-        """Whether the trace is in the sample; the same trace always is or never is."""
-        rate = self.rates.get(trace.department, 1.0)
-        if rate >= 1:
-            return True
-        draw = int.from_bytes(hashlib.sha256(trace.trace_id.encode()).digest()[:8], "big") / 2**64
-        return draw < rate
-
-
 def scored(value: float) -> Judged:
     """A scored judgement; the value must be finite and in [0, 1]."""
     if not 0 <= value <= 1:
@@ -67,14 +52,20 @@ def not_applicable(reason: str) -> Judged:
 
 
 def judge(
-    traces: Iterable[Trace], metric: str, evaluator: str, scorer: Scorer, flagged_weight: float, sampling: Sampling
+    traces: Sequence[Trace], metric: str, evaluator: str, scorer: Scorer, flagged_weight: float, strata: Strata | None
 ) -> list[Judgement]:
-    """Apply `scorer` to each sampled trace. Flagged traces carry `flagged_weight` in the weighted mean."""
+    """Apply `scorer` to each trace and keep those drawn by `strata` among what it can judge; None keeps all.
+
+    Flagged traces carry `flagged_weight` in the weighted mean. The draw is the one of the paid judge, so that both
+    evaluators look at the same traces.
+    """
+    found = [(trace, scorer(trace)) for trace in traces]
+    eligible = [trace for trace, judged in found if judged.status is Status.SCORED]
+    taken = None if strata is None else chosen(eligible, strata)
     out = []
-    for trace in traces:
-        judged = scorer(trace)
-        if judged.status is Status.SCORED and not sampling.takes(trace):
-            judged = Judged(None, Status.NOT_SAMPLED, "sampling")
+    for trace, own in found:
+        drawn = taken is None or own.status is not Status.SCORED or trace.trace_id in taken
+        judged = own if drawn else Judged(None, Status.NOT_SAMPLED, "sampling")
         out.append(
             Judgement(
                 trace_id=trace.trace_id,

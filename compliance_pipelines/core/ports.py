@@ -55,12 +55,16 @@ class RetentionState:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line of a verification. `ok` False makes the whole "NON VALIDE"; `warning` marks a reservation."""
+    """One line of a verification. `ok` False makes the whole "NON VALIDE"; `warning` marks a reservation.
+
+    `reserve_fr` is the reservation in two or three words, for the verdict; empty where the detail says enough.
+    """
 
     name_fr: str
     ok: bool
     detail_fr: str
     warning: bool = False
+    reserve_fr: str = ""
 
 
 @runtime_checkable

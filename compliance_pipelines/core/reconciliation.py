@@ -12,10 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from compliance_pipelines.core.extraction import ReadReport
+from compliance_pipelines.core.extraction import READ, ReadReport
 
 SERVER = "server_rows"
-READ = "read_rows"
 _REJECTED = "rejected_"
 
 

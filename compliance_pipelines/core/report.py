@@ -31,7 +31,7 @@ from compliance_pipelines.core.report_probes import counterfactual_section, syco
 from compliance_pipelines.core.report_summary import summary_table
 from compliance_pipelines.core.report_suppress import build_mask
 from compliance_pipelines.core.report_tree import Figure, Report, Section
-from compliance_pipelines.core.report_verdict import month_verdict, verdict_section
+from compliance_pipelines.core.report_verdict import month_verdict, replaces_fr, verdict_section
 
 SCHEMA = "compliance-pipelines/figures/1"
 _MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])", re.ASCII)
@@ -84,6 +84,7 @@ def build_report(inputs: ReportInputs) -> Report:
         figures=tuple(figure for _, figures in built for figure in figures),
         labels=_labels(context),
         summary=summary_table(context),
+        replaces=replaces_fr(inputs.replaced),
     )
 
 

@@ -6,6 +6,8 @@ strict one. Coverage, the last part of the section, is `report_coverage`. Verdic
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from compliance_pipelines.core import report_format as fmt
 from compliance_pipelines.core.records import Aggregate, Verdict
 from compliance_pipelines.core.report_context import (
@@ -16,7 +18,6 @@ from compliance_pipelines.core.report_context import (
     YES_NO,
     Context,
     aggregate_figures,
-    interval,
     interval_legend,
     interval_row,
     masked_cell,
@@ -72,8 +73,14 @@ def citation_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
     for row in rows:
         # The looser rule is printed beside the strict one, on the same base: only its mean is a figure of
         # its own.
-        loose = _marker_mean(context, markers, row)
-        if loose is not None and not context.hides(row):
+        marker = markers.get(row.department)
+        if marker is None or marker.mean is None or context.hides(row) or context.hides(marker):
+            continue
+        if not context.exact(marker):
+            name = fmt.clean(row.department, 64)
+            figures.append(Figure(3, name, MARKER, "mean", None, "non communiqué"))
+        else:
+            loose = marker.mean
             figures.append(Figure(3, fmt.clean(row.department, 64), MARKER, "mean", round(loose, 6)))
     figures.extend(moved)
     title = "Citation des sources et exactitude des chiffres"
@@ -98,6 +105,8 @@ def _share_blocks(
         columns.append(Column("Repère seul", 15, "right"))
     columns.append(Column("Statut", 36))
     note = "N : réponses contenant au moins une affirmation précise." if metric == CITATION else "N : réponses notées."
+    if any(not context.hides(row) and not context.exact(row) for row in rows):
+        note += f" < ou > : borne, moins de {context.mask.limit} réponses d’un côté du taux."
     if markers:
         note += " Repère seul : règle large, un mot de citation n’importe où dans la réponse, pour rappel."
     label = METRIC_LABELS.get(metric, fmt.clean(metric, 40))
@@ -109,12 +118,12 @@ def _share_blocks(
             note=note,
         )
     ]
-    shown = [row for row in rows if row.mean is not None and not context.hides(row)]
+    shown = [row for row in rows if row.mean is not None and context.exact(row)]
     if shown and metric in {CITATION, GROUNDING}:
         blocks.append(
             IntervalChart(
                 title=f"{METRIC_LABELS[metric]} par direction",
-                description=_share_sentence(context, shown),
+                description=_share_sentence(context, shown, sum(row.mean is not None for row in rows) - len(shown)),
                 rows=tuple(
                     interval_row(context, row, as_percent=True, second=_marker_mean(context, markers, row))
                     for row in shown
@@ -132,7 +141,14 @@ def _share_blocks(
 
 def _marker_mean(context: Context, markers: dict[str, Aggregate], row: Aggregate) -> float | None:
     marker = markers.get(row.department)
-    return None if marker is None or context.hides(marker) else marker.mean
+    return None if marker is None or not context.exact(marker) else marker.mean
+
+
+def _marker_text(context: Context, markers: dict[str, Aggregate], row: Aggregate) -> str:
+    marker = markers.get(row.department)
+    if marker is None or marker.mean is None:
+        return fmt.ABSENT
+    return fmt.MASKED if context.hides(marker) else context.value(replace(marker, threshold=None), as_percent=True)
 
 
 def _share_row(context: Context, row: Aggregate, markers: dict[str, Aggregate]) -> tuple[Cell, ...]:
@@ -144,22 +160,22 @@ def _share_row(context: Context, row: Aggregate, markers: dict[str, Aggregate]) 
         blank = masked_cell()
         extra = (blank,) if markers else ()
         low = () if yes_no else (blank,)
-        return (head, blank, blank, blank, *low, seuil, *extra, verdict_cell(row))
+        return (head, blank, blank, blank, *low, seuil, *extra, verdict_cell(context, row))
     if markers:
-        extra = (Cell(fmt.percent(_marker_mean(context, markers, row))),)
+        extra = (Cell(_marker_text(context, markers, row)),)
     return (
         head,
         Cell(fmt.integer(row.n_scored)),
-        Cell(fmt.against(row.mean, row.threshold, 1, as_percent=True), strong=True),
-        Cell(interval(row.ci_low, row.ci_high, as_percent=True)),
+        Cell(context.value(row, as_percent=True), strong=True),
+        Cell(context.bounds(row, as_percent=True)),
         *(() if yes_no else (Cell(fmt.percent(row.min)),)),
         seuil,
         *extra,
-        verdict_cell(row),
+        verdict_cell(context, row),
     )
 
 
-def _share_sentence(context: Context, shown: list[Aggregate]) -> str:
+def _share_sentence(context: Context, shown: list[Aggregate], left: int) -> str:
     worst = shown[0]
     failing = [context.label(row.department) for row in shown if row.verdict is Verdict.NON_CONFORME]
     text = (
@@ -167,4 +183,5 @@ def _share_sentence(context: Context, shown: list[Aggregate]) -> str:
         f"{fmt.against(worst.mean, worst.threshold, 1, as_percent=True)} (N = "
         f"{fmt.integer(worst.n_scored)}). "
     )
-    return text + (f"Non conforme : {fmt.enumerate_fr(failing)}." if failing else "Aucune direction non conforme.")
+    text += f"Non conforme : {fmt.enumerate_fr(failing)}." if failing else "Aucune direction non conforme."
+    return text + (f" Non représentées (effectif trop faible d’un côté du taux) : {left}." if left else "")

@@ -6,12 +6,14 @@ Sections ask this context for text; it alone decides how a masked, absent or lex
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
+from compliance_pipelines.core import conformity, statistics
 from compliance_pipelines.core import report_format as fmt
 from compliance_pipelines.core.records import Aggregate, Verdict
 from compliance_pipelines.core.report_inputs import DepartmentFacts, ReportInputs
+from compliance_pipelines.core.report_shares import Hidden, Share
 from compliance_pipelines.core.report_suppress import Mask
 from compliance_pipelines.core.report_tree import VERDICT_MARKS, Cell, Figure, IntervalRow, LegendKey
 
@@ -43,6 +45,7 @@ RISK_LABELS: Mapping[str, str] = {
     "LOW": "faible",
 }
 UNATTRIBUTED = "non-attribue"
+_NUMERATOR = frozenset({"mean", "weighted_mean", "p5", "share_below", "ci_low", "ci_high"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +79,49 @@ class Context:
         masked = self.hides(row)
         if masked or row.mean is None:
             return (2 if masked else 1, 0.0, self.label(row.department), row.department)
-        gap = row.mean - (row.threshold if row.threshold is not None else 0.0)
+        share = self.share(row)
+        # A rank among exact rates would narrow a masked one down: it is ranked by its printed bound.
+        mean = row.mean if share.hidden is None else share.bound or 0.0
+        gap = mean - (row.threshold if row.threshold is not None else 0.0)
         return (0, gap, self.label(row.department), row.department)
 
     def hides(self, row: Aggregate) -> bool:
         """Tell whether a row is masked (base of 1 to 4)."""
         return self.mask.hides(row.department, row.metric)
+
+    def share(self, row: Aggregate) -> Share:
+        """The numerator and base behind a yes-or-no measure; never hidden for a mean of scores."""
+        if row.metric not in YES_NO or row.mean is None:
+            return Share(0, 0, self.mask.limit)
+        return Share(round(row.mean * row.n_scored), row.n_scored, self.mask.limit)
+
+    def exact(self, row: Aggregate) -> bool:
+        """Tell whether the mean of a row may be published as a value, not as a bound or not at all."""
+        return not self.hides(row) and self.share(row).hidden is None
+
+    def value(self, row: Aggregate, *, as_percent: bool = False) -> str:
+        """Print the mean of a row that is not masked: its value, or the bound where its numerator is small."""
+        share = self.share(row)
+        if share.hidden is not None:
+            return share.text
+        return fmt.against(row.mean, row.threshold, 1 if as_percent else 2, as_percent=as_percent)
+
+    def bounds(self, row: Aggregate, *, as_percent: bool = False) -> str:
+        """Print the 95 % interval of a row that is not masked; it would give a small numerator back."""
+        return interval(row.ci_low, row.ci_high, as_percent=as_percent) if self.exact(row) else fmt.MASKED
+
+    def unsure(self, row: Aggregate) -> bool:
+        """Tell whether a conforming row reads "marge non établie".
+
+        Where the numerator is small, the least favourable one decides: what is said follows from the base alone.
+        """
+        if row.verdict is not Verdict.CONFORME:
+            return False
+        share = self.share(row)
+        if share.hidden is None:
+            return row.margin_established is False
+        low, high = statistics.wilson(share.least, share.base) or (None, None)
+        return conformity.margin_established(low, high, row.threshold) is not True
 
     @property
     def neutrality_metrics(self) -> tuple[str, ...]:
@@ -90,10 +130,10 @@ class Context:
         return tuple(metric for metric in (JUDGE, LEXICAL) if metric in present)
 
 
-def verdict_cell(row: Aggregate) -> Cell:
+def verdict_cell(context: Context, row: Aggregate) -> Cell:
     """Print a verdict with its mark, and "marge non établie" where the interval contains the threshold."""
     text = row.verdict.value
-    if row.verdict is Verdict.CONFORME and row.margin_established is False:
+    if context.unsure(row):
         text += f"{fmt.NBSP}– marge non établie"
     return Cell(text, mark=VERDICT_MARKS[row.verdict], strong=row.verdict is Verdict.NON_CONFORME)
 
@@ -133,6 +173,9 @@ def aggregate_figures(context: Context, section: int, row: Aggregate) -> tuple[F
     department = fmt.clean(row.department, 64)
     if context.hides(row):
         return (Figure(section, department, row.metric, "n_scored", None, "non communiqué"),)
+    share, exact = context.share(row), context.exact(row)
+    below = row.share_below if row.share_below is None else round(row.share_below * row.n_scored)
+    few_below = below is not None and Share(below, row.n_scored, context.mask.limit).hidden is not None
     counts: tuple[tuple[str, int], ...] = (
         ("n_traces", row.n_traces),
         ("n_eligible", row.n_eligible),
@@ -151,15 +194,29 @@ def aggregate_figures(context: Context, section: int, row: Aggregate) -> tuple[F
         ("ci_high", row.ci_high),
         ("threshold", row.threshold),
     )
-    return (
-        *(Figure(section, department, row.metric, name, count) for name, count in counts),
-        *(
-            Figure(section, department, row.metric, name, None, "non mesuré")
-            if value is None
-            else Figure(section, department, row.metric, name, round(value, 6))
-            for name, value in values
-        ),
-        Figure(section, department, row.metric, "verdict", row.verdict.value),
+    hidden = {"share_below"} if few_below else set()
+    figures = [Figure(section, department, row.metric, name, count) for name, count in counts]
+    for name, value in values:
+        if value is None:
+            figures.append(Figure(section, department, row.metric, name, None, "non mesuré"))
+        elif name in hidden:
+            figures.append(Figure(section, department, row.metric, name, None, "non communiqué"))
+        else:
+            figures.append(Figure(section, department, row.metric, name, round(value, 6)))
+    if share.bound is not None:
+        name = "mean_below" if share.hidden is Hidden.LOW else "mean_above"
+        figures.append(Figure(section, department, row.metric, name, share.bound))
+    shown = tuple(figures) if exact else withheld(figures)
+    return (*shown, Figure(section, department, row.metric, "verdict", row.verdict.value))
+
+
+def withheld(figures: Iterable[Figure]) -> tuple[Figure, ...]:
+    """The same figures without what gives the numerator back: mean, interval, share below."""
+    return tuple(
+        replace(item, value=None, state="non communiqué")
+        if item.name in _NUMERATOR and item.value is not None
+        else item
+        for item in figures
     )
 
 

@@ -13,7 +13,8 @@ from compliance_pipelines.core.report_context import (
     Context,
 )
 from compliance_pipelines.core.report_inputs import CoverageFacts
-from compliance_pipelines.core.report_suppress import published, safe_total
+from compliance_pipelines.core.report_shares import Share, Total, total
+from compliance_pipelines.core.report_suppress import published
 from compliance_pipelines.core.report_tree import (
     BarRow,
     BarsChart,
@@ -28,40 +29,48 @@ from compliance_pipelines.core.report_tree import (
     Text,
 )
 
-_GUARDRAILS: tuple[tuple[str, str, Callable[[CoverageFacts], int], Callable[[CoverageFacts], int]], ...] = (
-    ("Score de similarité reçu", "requêtes", lambda c: c.with_retrieval_score, lambda c: c.requests),
-    ("Refus pour documents trop éloignés", "requêtes", lambda c: c.retrieval_refused, lambda c: c.requests),
-    ("Affirmation précise détectée", "requêtes", lambda c: c.claims_detected, lambda c: c.requests),
+_Count = Callable[[CoverageFacts], int]
+# Name, nature of the base, part, base, and whether the report also prints the parts by department: only then can a
+# small part be had back from the total.
+_GUARDRAILS: tuple[tuple[str, str, _Count, _Count, bool], ...] = (
+    ("Score de similarité reçu", "requêtes", lambda c: c.with_retrieval_score, lambda c: c.requests, True),
+    ("Refus pour documents trop éloignés", "requêtes", lambda c: c.retrieval_refused, lambda c: c.requests, False),
+    ("Affirmation précise détectée", "requêtes", lambda c: c.claims_detected, lambda c: c.requests, True),
     (
         "Affirmation précise sans source",
         "réponses à affirmation",
         lambda c: c.uncited,
         lambda c: c.claims_detected,
+        True,
     ),
     (
         "Auto-évaluation faite",
         "réponses à affirmation",
         lambda c: c.self_evaluated,
         lambda c: c.claims_detected,
+        False,
     ),
     (
         "Confiance faible annoncée",
         "auto-évaluations",
         lambda c: c.low_self_confidence,
         lambda c: c.self_evaluated,
+        False,
     ),
     (
         "Raisonnement sur un critère protégé",
         "requêtes",
         lambda c: c.protected_attr_flagged,
         lambda c: c.requests,
+        False,
     ),
-    ("Réponse passée au filtre de biais", "requêtes", lambda c: c.bias_screened, lambda c: c.requests),
+    ("Réponse passée au filtre de biais", "requêtes", lambda c: c.bias_screened, lambda c: c.requests, False),
     (
         "Seuil du filtre de biais dépassé",
         "réponses filtrées",
         lambda c: c.bias_acted,
         lambda c: c.bias_screened,
+        False,
     ),
 )
 
@@ -79,22 +88,24 @@ def coverage_blocks(context: Context) -> tuple[tuple[Block, ...], tuple[Figure, 
         return (heading, empty), ()
     rows = []
     figures = []
-    for name, of_what, part, base in _GUARDRAILS:
+    limit = context.mask.limit
+    bounded = False
+    for name, of_what, part, base, detailed in _GUARDRAILS:
         kept = [item for item in facts if not context.mask.small(base(item))]
-        total, seen = safe_total(facts, context.mask, base), sum(part(item) for item in kept)
+        found = total((Share(part(item), base(item), limit) for item in kept), limit, detailed=detailed)
+        bounded = bounded or not found.exact or found.small
         rows.append(
             (
                 Cell(name, strong=True),
-                Cell(fmt.integer(seen)),
-                Cell(fmt.integer(total)),
+                Cell(found.count_text),
+                Cell(fmt.integer(found.base)),
                 Cell(of_what),
-                Cell(fmt.percent(seen / total) if total else fmt.ABSENT, strong=True),
+                Cell(found.share_text, strong=True),
             )
         )
-        figures.append(Figure(3, "toutes", "coverage", name, seen))
-        figures.append(Figure(3, "toutes", "coverage", f"{name} – base", total))
+        figures.extend(_total_figures(name, found))
     fed = sorted(
-        (item for item in facts if item.requests),
+        (item for item in facts if Share(item.with_retrieval_score, item.requests, limit).exact),
         key=lambda item: (item.with_retrieval_score / item.requests, context.label(item.department)),
     )
     blocks: list[Block] = [
@@ -113,7 +124,7 @@ def coverage_blocks(context: Context) -> tuple[tuple[Block, ...], tuple[Figure, 
                 Column("Part", 14, "right"),
             ),
             rows=tuple(rows),
-            note="Totaux pris sur les seules directions publiées." if context.mask.any else None,
+            note=_note(context, bounded=bounded),
         ),
     ]
     if fed:
@@ -150,3 +161,22 @@ def coverage_blocks(context: Context) -> tuple[tuple[Block, ...], tuple[Figure, 
             for item in fed
         )
     return tuple(blocks), tuple(figures)
+
+
+def _total_figures(name: str, found: Total) -> tuple[Figure, ...]:
+    base = Figure(3, "toutes", "coverage", f"{name} – base", found.base)
+    if found.exact and not found.small:
+        return (Figure(3, "toutes", "coverage", name, found.least), base)
+    masked = Figure(3, "toutes", "coverage", name, None, "non communiqué")
+    least = () if found.exact else (Figure(3, "toutes", "coverage", f"{name} – au moins", found.least),)
+    return (masked, *least, base)
+
+
+def _note(context: Context, *, bounded: bool) -> str | None:
+    parts = ["Totaux pris sur les seules directions publiées."] if context.mask.any else []
+    if bounded:
+        parts.append(
+            f"< , > ou ≥ : borne, pour ne pas donner un effectif de moins de {context.mask.limit} ; {fmt.MASKED} : "
+            "effectif trop faible."
+        )
+    return " ".join(parts) or None

@@ -6,6 +6,8 @@ document; it certifies nothing that the report does not show.
 
 from __future__ import annotations
 
+import datetime as dt
+
 from compliance_pipelines.core import report_format as fmt
 from compliance_pipelines.core.report_context import Context
 from compliance_pipelines.core.report_tree import (
@@ -89,6 +91,7 @@ def _identity(context: Context) -> FactList:
         "signature électronique PAdES prévue, à vérifier dans le fichier signé" if inputs.signed else "non signé"
     )
     previous = inputs.previous_manifest_sha256
+    last_day = fmt.paris(inputs.window_end - dt.timedelta(microseconds=1))
     return FactList(
         (
             ("Système", fmt.clean(inputs.system_name, 100)),
@@ -96,6 +99,10 @@ def _identity(context: Context) -> FactList:
             ("Espace de noms", fmt.clean(inputs.namespace, 63)),
             ("Génération planifiée", fmt.instant_fr(inputs.scheduled_at)),
             ("Empreinte de la politique", fmt.clean(inputs.policy_digest, 80)),
+            (
+                "Politique appliquée",
+                f"versions en vigueur au {fmt.date_fr(last_day)}, jointes à l’archive (policy.json)",
+            ),
             ("Empreinte des données", fmt.clean(inputs.input_digest, 80)),
             (
                 "Manifeste précédent",

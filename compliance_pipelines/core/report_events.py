@@ -6,11 +6,13 @@ have none.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 
 from compliance_pipelines.core import report_format as fmt
 from compliance_pipelines.core.records import Verdict
 from compliance_pipelines.core.report_context import METRIC_LABELS, Context
+from compliance_pipelines.core.report_inputs import ChangeFacts
 from compliance_pipelines.core.report_tree import (
     Block,
     Callout,
@@ -93,15 +95,16 @@ def events_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
     else:
         blocks.append(Text("Toutes les nuits de la période ont été exécutées jusqu’au bout."))
     blocks.append(Heading("Journal des changements"))
-    changes = sorted(inputs.changes, key=lambda change: (change.day, change.kind, change.description_fr))
+    changes = sorted(inputs.changes, key=_rank)
     if changes:
         blocks.append(
             Table(
                 caption="Changements de modèle, d’invite, de juge, de seuil ou de paires",
-                columns=(Column("Jour", 25), Column("Objet", 25), Column("Changement", 105)),
+                columns=(Column("En vigueur", 25), Column("Objet", 25), Column("Changement", 105)),
+                note="En vigueur : premier jour de la nouvelle valeur ; « ce rapport » : compté depuis cette version.",
                 rows=tuple(
                     (
-                        Cell(fmt.day_short(change.day), strong=True),
+                        Cell(fmt.day_short(change.day) if change.day else "ce rapport", strong=True),
                         Cell(fmt.clean(change.kind, 30)),
                         Cell(fmt.clean(change.description_fr, 240)),
                     )
@@ -117,6 +120,11 @@ def events_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
         Figure(7, "toutes", "changes", "count", len(changes)),
     )
     return Section(7, "evenements", "Alertes, incidents et changements", tuple(blocks)), figures
+
+
+def _rank(change: ChangeFacts) -> tuple[dt.date, bool, str, str]:
+    """What this version took into account first, the replaced revision at its head; then by day."""
+    return (change.day or dt.date.min, change.kind != "révision", change.kind, change.description_fr)
 
 
 def actions_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:

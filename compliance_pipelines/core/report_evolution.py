@@ -13,7 +13,7 @@ from compliance_pipelines.core import report_format as fmt
 from compliance_pipelines.core.records import Aggregate
 from compliance_pipelines.core.report_context import CITATION, METRIC_LABELS, Context, masked_cell
 from compliance_pipelines.core.report_inputs import PreviousMonth
-from compliance_pipelines.core.report_suppress import build_mask
+from compliance_pipelines.core.report_suppress import Mask, build_mask
 from compliance_pipelines.core.report_tree import (
     Block,
     Callout,
@@ -52,7 +52,7 @@ def evolution_blocks(context: Context, section: int, metric: str) -> tuple[tuple
         missing = f"Aucune valeur de cette mesure en {name} : {_why_absent(facts, metric)}."
         return (heading, Text(missing)), ()
     pairs = [
-        _Pair(row, before.get(row.department), mask.hides(row.department, metric))
+        _Pair(row, before.get(row.department), _masked(context, mask, before.get(row.department), row))
         for row in context.rows(metric)
         if row.mean is not None or row.department in before
     ]
@@ -71,6 +71,12 @@ def evolution_blocks(context: Context, section: int, metric: str) -> tuple[tuple
         for figure in _figures(section, metric, pair, broken=bool(breaks))
     )
     return tuple(blocks), figures
+
+
+def _masked(context: Context, mask: Mask, before: Aggregate | None, row: Aggregate) -> bool:
+    """Tell whether the month before may not be told: a small base, or a small numerator in either month."""
+    shares = [context.share(one) for one in (before, row) if one is not None]
+    return mask.hides(row.department, row.metric) or any(share.hidden is not None for share in shares)
 
 
 def _why_absent(facts: PreviousMonth, metric: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 from compliance_pipelines.core import report_format as fmt
 from compliance_pipelines.core.assembly import pseudonym
@@ -54,7 +55,10 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One figure of one archived revision and what it rests on. `judged` is None where the tables are gone."""
+    """One figure of one archived revision and what it rests on. `judged` is None where the tables are gone.
+
+    `bounded`: the report prints a bound instead of the value, since its numerator is a small group.
+    """
 
     manifest: Manifest
     department: str
@@ -62,6 +66,7 @@ class Explanation:
     metric: str
     figures: Mapping[str, Value]
     masked: bool
+    bounded: bool
     judged: tuple[Judged, ...] | None
     tables_match: bool
     key: bytes
@@ -119,7 +124,7 @@ class Explanation:
             "tables": None if self.judged is None else {"as_archived": self.tables_match, "retraced": self._same},
             "statuses": None if self.judged is None or self.masked else dict(self._statuses()),
             "worst": None
-            if self.judged is None or self.masked
+            if self.judged is None or self.masked or self.bounded
             else [{"pseudonym": self._pseudonym(o.trace_id), "day": o.day, "value": o.value} for o in self._worst()],
             "exit_code": self.exit_code,
         }
@@ -129,6 +134,8 @@ class Explanation:
 
         def shown(name: str) -> str:
             value = figures.get(name)
+            if value is None and self.bounded and name == "mean":
+                return self._bound()
             if not isinstance(value, int | float):
                 return fmt.ABSENT
             return fmt.percent(value) if percent else fmt.decimal(value, 4)
@@ -139,7 +146,7 @@ class Explanation:
         manifest = self.manifest
         return [
             ("Valeur imprimée", f"{shown('mean')} (N = {base})"),
-            ("Intervalle à 95 %", f"{shown('ci_low')} – {shown('ci_high')}"),
+            ("Intervalle à 95 %", fmt.MASKED if self.bounded else f"{shown('ci_low')} – {shown('ci_high')}"),
             ("Seuil", shown("threshold")),
             ("Verdict", str(figures.get("verdict", fmt.ABSENT))),
             ("Évaluateur", ", ".join(self._evaluators()) or fmt.ABSENT),
@@ -147,6 +154,13 @@ class Explanation:
             ("Code", manifest.code_version),
             ("Données", manifest.input_digest),
         ]
+
+    def _bound(self) -> str:
+        for name, sign in (("mean_below", "<"), ("mean_above", ">")):
+            value = self.figures.get(name)
+            if isinstance(value, float | int):
+                return f"{sign} {fmt.percent(value)}"
+        return fmt.MASKED
 
     def _evaluators(self) -> tuple[str, ...]:
         found = sorted({one.evaluator for one in self.judged or ()})
@@ -156,7 +170,8 @@ class Explanation:
 
     def _trace_lines(self) -> list[str]:
         statuses = ", ".join(f"{word} : {fmt.integer(count)}" for word, count in self._statuses())
-        agreed = "effectif et moyenne retrouvés depuis les tables"
+        agreed = "effectif retrouvé" if self.bounded else "effectif et moyenne retrouvés"
+        agreed += " depuis les tables"
         if not self._same:
             agreed = "ÉCART : les tables donnent un autre effectif ou une autre moyenne"
         lines = [
@@ -165,10 +180,14 @@ class Explanation:
         ]
         if not self.tables_match:
             lines.append("  Les tables ne sont plus celles du manifeste : une révision serait à construire.")
-        worst = self._worst()
+        worst = () if self.bounded else self._worst()
+        if self.bounded:
+            lines.append("  Les traces ne sont pas listées : le taux est une borne, leur compte la rendrait exacte.")
         if worst:
             lines.append(f"Les {len(worst)} valeurs les plus basses (pseudonymes HMAC des traces) :")
-            lines += [f"  {self._pseudonym(one.trace_id)}  {one.day}  {fmt.decimal(one.value, 4)}" for one in worst]
+            lines += [
+                f"  {self._pseudonym(one.trace_id)}  {_day_fr(one.day)}  {fmt.decimal(one.value, 4)}" for one in worst
+            ]
         if self.key_is_default:
             lines.append("COMPLIANCE_HMAC_KEY n’est pas renseigné : ces pseudonymes n’ont pas de clé secrète.")
         return lines
@@ -187,12 +206,16 @@ class Explanation:
         return pseudonym(trace_id, self.key) or fmt.ABSENT
 
 
+def _day_fr(day: str) -> str:
+    return fmt.day_short(date.fromisoformat(day))
+
+
 _STATUS_WORDS: Mapping[str, str] = {
     Status.SCORED: "notées",
     Status.UNSCORED: "non notées",
     Status.NOT_APPLICABLE: "sans objet",
     Status.NOT_SAMPLED: "hors échantillon",
-    Status.WITHHELD: "retenues",
+    Status.WITHHELD: "écartées",
 }
 
 

@@ -15,11 +15,11 @@ from datetime import date
 import pandas as pd
 from compliance_guardrails.policy import Policy
 
+from compliance_pipelines.core import report_format as fmt
 from compliance_pipelines.core import review_queue
 from compliance_pipelines.core.periods import Month, paris_day
 from compliance_pipelines.core.records import Aggregate, Status
 from compliance_pipelines.core.report_inputs import (
-    ChangeFacts,
     CorrectiveAction,
     CoverageFacts,
     DailyPoint,
@@ -170,22 +170,9 @@ def extraction(tables: MonthTables, late: int, reasons: Mapping[str, int]) -> Ex
         malformed=sum(n for name, n in totals.items() if name.startswith("rejected_")),
         late_excluded=late,
         retained=len(tables.traces),
+        unanswered=int((~tables.traces["answered"].astype(bool)).sum()),
         unscored_reasons=dict(reasons),
     )
-
-
-def changes(policy: Policy, before: Policy | None) -> tuple[ChangeFacts, ...]:
-    """Policy files whose version in force changed since the previous month, by digest."""
-    if before is None:
-        return ()
-    out = []
-    for name in sorted({*policy.file_digests, *before.file_digests}):
-        new, old = policy.file_digests.get(name), before.file_digests.get(name)
-        if new != old and name not in _LEDGERS:
-            what = "ajouté" if old is None else "retiré" if new is None else "modifié"
-            prints = f"{(old or '—')[:12]} → {(new or '—')[:12]}"
-            out.append(ChangeFacts(_in_force_since(policy, name), _change_kind(name), f"{name} {what} ({prints})"))
-    return tuple(out)
 
 
 def grounds(policy: Policy, detected: frozenset[str]) -> tuple[GroundFacts, ...]:
@@ -203,7 +190,7 @@ def legal_rules(policy: Policy) -> tuple[LegalRule, ...]:
             as_of=rule.as_of,
             note_fr=""
             if rule.pending is None
-            else f"Application au {rule.pending.applies_from.isoformat()} ({rule.pending.status})",
+            else f"Application au {fmt.date_fr(rule.pending.applies_from)} ({rule.pending.status})",
         )
         for rule in policy.legal.rules
     )
@@ -218,7 +205,7 @@ def actions(policy: Policy) -> tuple[CorrectiveAction, ...]:
             department=action.departments[0] if len(action.departments) == 1 else None,
             owner=action.owner,
             due=action.due_on,
-            state_fr="ouverte" if action.closed_on is None else f"close le {action.closed_on.isoformat()}",
+            state_fr="ouverte" if action.closed_on is None else f"close le {fmt.date_fr(action.closed_on)}",
         )
         for action in policy.corrective_actions
     )
@@ -239,20 +226,6 @@ def month_policies(month: Month) -> tuple[date, date]:
     """The days whose policies judge this month and the one before it: their last days."""
     last = month.days()[-1]
     return last, date(month.year, month.number, 1) - (last - last.replace(day=last.day - 1))
-
-
-_LEDGERS = frozenset({"corrective_actions.yaml", "retired.yaml"})
-_KINDS: Mapping[str, str] = {"prompts/": "prompt", "rules/": "règle"}
-
-
-def _change_kind(name: str) -> str:
-    return next((kind for prefix, kind in _KINDS.items() if name.startswith(prefix)), "seuil")
-
-
-def _in_force_since(policy: Policy, name: str) -> date:
-    model = getattr(policy, name.removesuffix(".yaml"), None)
-    found = getattr(model, "effective_from", None)
-    return found if isinstance(found, date) else policy.thresholds.effective_from
 
 
 def _events(tables: MonthTables) -> Counter[tuple[str, str]]:

@@ -113,6 +113,11 @@ def day_short(day: dt.date) -> str:
     return f"{day.day:02d}/{day.month:02d}/{day.year}"
 
 
+def paris(moment: dt.datetime) -> dt.date:
+    """The Paris day of an aware time."""
+    return moment.astimezone(PARIS).date()
+
+
 def instant_fr(moment: dt.datetime) -> str:
     """An aware time -> "1er juillet 2026 à 06:00 (heure de Paris)"."""
     local = moment.astimezone(PARIS)

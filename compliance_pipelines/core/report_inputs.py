@@ -154,9 +154,12 @@ class MissingNight:
 
 @dataclass(frozen=True, slots=True)
 class ChangeFacts:
-    """One entry of the change log; `kind` in modèle, prompt, juge, seuil, paires, code."""
+    """One entry of the change log; `kind` in modèle, invite, juge, seuil, paires, code.
 
-    day: dt.date
+    `day` is when it took effect; None where that is not known, "ce rapport" is printed then.
+    """
+
+    day: dt.date | None
     kind: str
     description_fr: str
 
@@ -199,7 +202,10 @@ class JudgeIdentity:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionCounts:
-    """Rows read from the source and what became of them. `unscored_reasons` maps a reason to its count."""
+    """Rows read from the source and what became of them. `unscored_reasons` maps a reason to its count.
+
+    `unanswered`: retained traces without an answer (refused calls, errors); None where it was not counted.
+    """
 
     rows_read: int
     duplicates: int
@@ -207,6 +213,7 @@ class ExtractionCounts:
     late_excluded: int
     retained: int
     unscored_reasons: Mapping[str, int] = field(default_factory=dict)
+    unanswered: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +230,15 @@ class PreviousMonth:
     def breaks_of(self, metric: str) -> tuple[str, ...]:
         """The reasons that touch one metric."""
         return tuple(reason for touched, reason in self.breaks if touched in (None, metric))
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """The revision that this one replaces: its number, when it was built (aware), and why it is replaced."""
+
+    revision: int
+    built_at: dt.datetime
+    reason_fr: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +285,7 @@ class ReportInputs:
     limits_fr: tuple[str, ...] = ()
     previous: PreviousMonth | None = None
     previous_manifest_sha256: str | None = None
+    replaced: Replaced | None = None
     min_n: int = 30
     max_unscored_rate: float = 0.10
     suppress_below: int = 5

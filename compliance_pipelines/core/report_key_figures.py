@@ -18,7 +18,8 @@ from compliance_pipelines.core.report_context import (
     OVERSIGHT,
     Context,
 )
-from compliance_pipelines.core.report_suppress import published, safe_total
+from compliance_pipelines.core.report_shares import Share, Total, total
+from compliance_pipelines.core.report_suppress import published
 from compliance_pipelines.core.report_tree import Cell, Column, Figure, Table, Tile, Tiles
 
 ALL = "toutes"
@@ -62,45 +63,48 @@ def _neutrality(context: Context) -> tuple[Tile, tuple[Figure, ...]]:
 
 def _citations(context: Context) -> tuple[Tile, tuple[Figure, ...]]:
     rows = [row for row in context.rows(CITATION) if not context.hides(row) and row.mean is not None]
-    base = sum(row.n_scored for row in rows)
-    cited = sum((row.mean or 0.0) * row.n_scored for row in rows)
+    found = total((context.share(row) for row in rows), context.mask.limit)
     tile = Tile(
-        fmt.percent(cited / base) if base else fmt.ABSENT,
+        found.share_text,
         "réponses dont chaque affirmation est sourcée",
-        f"N = {fmt.integer(base)} ; seuil {fmt.percent(context.inputs.citation_threshold, 0)}",
+        f"N = {fmt.integer(found.base)} ; seuil {fmt.percent(context.inputs.citation_threshold, 0)}",
     )
-    return tile, _share(CITATION, "share_cited", cited, base)
+    return tile, _share(CITATION, "share_cited", found)
 
 
 def _oversight(context: Context) -> tuple[Tile, tuple[Figure, ...]]:
     humans = [item for item in published(context.inputs.oversight, context.mask, lambda f: f.department) if item.traces]
-    base = sum(item.traces for item in humans)
-    given = sum(item.feedback_up + item.feedback_down for item in humans)
+    limit = context.mask.limit
+    found = total((Share(item.feedback_up + item.feedback_down, item.traces, limit) for item in humans), limit)
     tile = Tile(
-        fmt.percent(given / base) if base else fmt.ABSENT,
+        found.share_text,
         "traces avec un avis humain explicite",
-        f"N = {fmt.integer(base)} traces",
+        f"N = {fmt.integer(found.base)} traces avec réponse",
     )
-    return tile, _share(OVERSIGHT, "share_with_feedback", given, base)
+    return tile, _share(OVERSIGHT, "share_with_feedback", found)
 
 
 def _retrieval(context: Context) -> tuple[Tile, tuple[Figure, ...]]:
     seen = published(context.inputs.coverage, context.mask, lambda item: item.department)
-    base = safe_total(seen, context.mask, lambda item: item.requests)
-    scores = sum(item.with_retrieval_score for item in seen)
+    limit = context.mask.limit
+    found = total((Share(item.with_retrieval_score, item.requests, limit) for item in seen), limit)
     tile = Tile(
-        fmt.percent(scores / base) if base else fmt.ABSENT,
+        found.share_text,
         "requêtes vues par le contrôle documentaire",
-        f"N = {fmt.integer(base)} requêtes",
+        f"N = {fmt.integer(found.base)} requêtes, avec ou sans réponse",
     )
-    return tile, _share("retrieval_gate", "share_with_score", scores, base)
+    return tile, _share("retrieval_gate", "share_with_score", found)
 
 
-def _share(metric: str, name: str, part: float, base: int) -> tuple[Figure, ...]:
-    whole = Figure(1, ALL, metric, f"n_{name}", base)
-    if not base:
+def _share(metric: str, name: str, found: Total) -> tuple[Figure, ...]:
+    whole = Figure(1, ALL, metric, f"n_{name}", found.base)
+    if not found.base:
         return (Figure(1, ALL, metric, name, None, "non mesuré"), whole)
-    return (Figure(1, ALL, metric, name, round(part / base, 6)), whole)
+    if found.exact and found.share is not None:
+        return (Figure(1, ALL, metric, name, round(found.share, 6)), whole)
+    masked = Figure(1, ALL, metric, name, None, "non communiqué")
+    least = () if found.exact or found.share is None else (Figure(1, ALL, metric, f"{name}_at_least", found.floor),)
+    return (masked, *least, whole)
 
 
 def _measures(context: Context) -> tuple[Table, tuple[Figure, ...]]:

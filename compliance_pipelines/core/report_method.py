@@ -44,7 +44,7 @@ _REASONS = {
     "parser_failure": "réponse du juge illisible",
     "nan": "note non numérique",
     "empty_context": "contexte vide",
-    "withheld": "notes de la nuit retenues (juge non fiable)",
+    "withheld": "notes de la nuit écartées (juge non fiable)",
 }
 
 
@@ -67,7 +67,7 @@ def method_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
             for name, count in sorted(reasons.items())
         )
         blocks.append(Text(lines + ".", lead="Motifs des traces non notées :"))
-    blocks.append(Heading("Extraction"))
+    blocks.append(Heading("De la lecture à la note : quel effectif sert à quoi"))
     table, extraction_figures = _extraction(context)
     blocks.append(table)
     figures.extend(extraction_figures)
@@ -88,8 +88,14 @@ def _judge_facts(context: Context) -> FactList:
     if judge.prompt_sha256:
         items.append(("Empreinte de l’invite", fmt.clean(judge.prompt_sha256, 80)))
     items.append(("Étalonnage", calibration))
-    items.append(("Nuits retenues", str(judge.withheld_nights)))
+    items.append(("Nuits écartées", _withheld(judge.withheld_nights)))
     return FactList(tuple(items))
+
+
+def _withheld(nights: int) -> str:
+    if not nights:
+        return "aucune : toutes les notes du mois comptent"
+    return f"{fmt.plural(nights, 'nuit', 'nuits')}, juge non fiable : leurs notes ne comptent pas"
 
 
 def _sample_table(context: Context) -> Table | Text:
@@ -127,38 +133,82 @@ def _sample_table(context: Context) -> Table | Text:
 
 
 def _extraction(context: Context) -> tuple[Table, tuple[Figure, ...]]:
+    """From the row read to the score: every base that the report divides by, and where it is used."""
     counts = context.inputs.extraction
-    # Rows read and rows retained are totals over all departments: beside the published rows of a month that
-    # has a
-    # masked department they would give its base back, so both are withheld then.
+    # Rows read and traces kept are totals over all departments: beside the published rows of a month that has a
+    # masked department they would give its base back, so they are withheld then.
     hidden = bool(context.mask.departments)
-    lines: tuple[tuple[str, str, int, bool], ...] = (
-        ("rows_read", "Lignes lues à la source", counts.rows_read, hidden),
-        ("duplicates", "Doublons écartés", counts.duplicates, False),
-        ("malformed", "Lignes illisibles écartées", counts.malformed, False),
-        ("late_excluded", "Lignes créées après l’arrêté, exclues", counts.late_excluded, False),
-        ("retained", "Traces retenues", counts.retained, hidden),
-    )
+    metric = primary_metric(context)
+    measured = [row for row in context.rows(metric) if not context.hides(row)]
+    left = len(context.rows(metric)) - len(measured)
+    short = "neutralité, section 2"
+    lines: list[tuple[str, str, int, str, bool]] = [
+        ("rows_read", "Lignes lues à la source", counts.rows_read, "traces, notes et événements", hidden),
+        ("duplicates", "– doublons écartés", counts.duplicates, "", False),
+        ("malformed", "– lignes illisibles écartées", counts.malformed, "", False),
+        ("late_excluded", "– traces créées après l’arrêté, exclues", counts.late_excluded, "", False),
+        ("retained", "Traces conservées, une par requête", counts.retained, "garde-fous, section 3", hidden),
+    ]
+    if counts.unanswered is not None:
+        answered = counts.retained - counts.unanswered
+        lines += [
+            ("unanswered", "– sans réponse (requête refusée ou en erreur)", counts.unanswered, "", hidden),
+            ("answered", "Traces avec réponse", answered, "avis et relectures, section 4", hidden),
+        ]
+    if measured:
+        lines += [
+            ("eligible", "Traces éligibles à la neutralité", sum(row.n_eligible for row in measured), short, False),
+            ("sampled", "– prises dans l’échantillon", sum(row.n_sampled for row in measured), "", False),
+            ("scored", "Traces notées", sum(row.n_scored for row in measured), short, False),
+        ]
     rows = tuple(
-        (Cell(label, strong=True), masked_cell() if masked else Cell(fmt.integer(value)))
-        for _, label, value, masked in lines
+        (
+            Cell(label, strong=not label.startswith("–")),
+            masked_cell() if masked else Cell(fmt.integer(value)),
+            Cell(use or fmt.ABSENT, muted=not use),
+        )
+        for _, label, value, use, masked in lines
     )
     figures = tuple(
         Figure(8, "toutes", "extraction", name, None, "non communiqué")
         if masked
         else Figure(8, "toutes", "extraction", name, value)
-        for name, _, value, masked in lines
+        for name, _, value, _, masked in lines
     )
-    note = "Arrêté des données : heure planifiée du rapport, selon la date de création dans Langfuse."
+    note = (
+        "Arrêté des données : selon la date de création dans Langfuse. Éligible : question, réponse et documents "
+        "présents. Les lignes lues qui ne sont pas des traces (notes, événements) sont rattachées à la leur."
+    )
+    if left:
+        note += (
+            f" Éligibles, échantillon et notées : hors {fmt.plural(left, 'direction masquée', 'directions masquées')}."
+        )
     if hidden:
         note += f" {fmt.MASKED} : ce total permettrait de retrouver l’effectif d’une direction masquée."
     table = Table(
-        caption="Lignes extraites",
-        columns=(Column("Étape", 110), Column("Nombre", 40, "right")),
+        caption="De la ligne lue à la trace notée",
+        columns=(Column("Population", 75), Column("Nombre", 25, "right"), Column("Base de", 55)),
         rows=rows,
         note=note,
     )
     return table, figures
+
+
+def population_line(context: Context) -> str:
+    """Read → unusable → kept → judged in one line, for the first page; what section 8 masks is left out."""
+    counts = context.inputs.extraction
+    rows = [row for row in context.rows(primary_metric(context)) if not context.hides(row)]
+    parts: list[str] = []
+    if not context.mask.departments:
+        unused = counts.duplicates + counts.malformed + counts.late_excluded
+        parts.append(f"{fmt.plural(counts.rows_read, 'ligne lue', 'lignes lues')} dont {fmt.integer(unused)} écartées")
+        parts.append(fmt.plural(counts.retained, "trace conservée", "traces conservées"))
+        if counts.unanswered is not None:
+            parts.append(f"{fmt.integer(counts.retained - counts.unanswered)} avec réponse")
+    if rows:
+        parts.append(f"{fmt.integer(sum(row.n_eligible for row in rows))} éligibles à la neutralité")
+        parts.append(f"{fmt.integer(sum(row.n_scored for row in rows))} notées")
+    return " → ".join(parts) + " (section 8)" if parts else "tableau de la section 8"
 
 
 def _rules(context: Context) -> tuple[str, ...]:
@@ -186,6 +236,12 @@ def _rules(context: Context) -> tuple[str, ...]:
             f"Aucune statistique n’est publiée sur une base de 1 à {context.mask.limit - 1} traces ; la "
             "ligne est masquée dans les tableaux, les graphiques et les pièces jointes, et les totaux "
             "portent sur les seules lignes publiées."
+        ),
+        (
+            f"Un taux dont le numérateur ou le complément compte de 1 à {context.mask.limit - 1} traces est imprimé "
+            "comme une borne (« < » ou « > »), sans intervalle ni valeur jointe : multiplié par N, il rendrait ce "
+            "petit effectif. Un total qui comprend un tel taux est une borne inférieure (« ≥ »), calculée sur les "
+            "seuls nombres publiés. Les comptes du traitement lui-même (doublons, traces non notées) restent exacts."
         ),
         "Le rapport ne contient ni texte de conversation, ni nom, ni identifiant d’assuré.",
         (

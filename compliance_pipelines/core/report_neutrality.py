@@ -122,7 +122,7 @@ def _neutrality_row(context: Context, row: Aggregate) -> tuple[Cell, ...]:
     seuil = Cell(fmt.decimal(row.threshold))
     if context.hides(row):
         blank = masked_cell()
-        return (*head, blank, blank, blank, blank, blank, seuil, blank, verdict_cell(row))
+        return (*head, blank, blank, blank, blank, blank, seuil, blank, verdict_cell(context, row))
     return (
         *head,
         Cell(fmt.integer(row.n_scored)),
@@ -132,7 +132,7 @@ def _neutrality_row(context: Context, row: Aggregate) -> tuple[Cell, ...]:
         Cell(fmt.decimal(row.min)),
         seuil,
         Cell(interval(row.ci_low, row.ci_high)),
-        verdict_cell(row),
+        verdict_cell(context, row),
     )
 
 

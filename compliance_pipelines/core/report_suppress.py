@@ -3,7 +3,7 @@
 A row whose base is 1 to `limit - 1` is masked whole, in every table, chart and attachment. Totals are then
 taken over the published rows only, so that no subtraction recovers a masked base (complementary suppression
 by removing the marginal: no large department loses its figures to protect a small one). A base of 0 is not a
-group and is shown.
+group and is shown. Shares of a large base give their numerator back as well: those are `report_shares`.
 """
 
 from __future__ import annotations

@@ -258,6 +258,7 @@ class Report:
 
     `figures` and `labels` (department id and the name it is printed under) are what the attachments hold.
     `summary` is the table of departments of the one-page summary; the whole report does not print it.
+    `replaces` says which revision this one replaces ("" for a first version), on the cover of report and summary.
     `created` is the scheduled time (aware): the only time the file carries. `digests` are the values of the
     running header and of the metadata: policy, inputs, code.
     """
@@ -281,3 +282,4 @@ class Report:
     figures: tuple[Figure, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
     summary: Table | None = None
+    replaces: str = ""

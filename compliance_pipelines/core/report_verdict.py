@@ -15,8 +15,9 @@ from compliance_pipelines.core.report_context import (
     UNATTRIBUTED,
     Context,
 )
-from compliance_pipelines.core.report_inputs import PairVerdict
+from compliance_pipelines.core.report_inputs import PairVerdict, Replaced
 from compliance_pipelines.core.report_key_figures import ALL, JUDGED, key_figures
+from compliance_pipelines.core.report_method import population_line
 from compliance_pipelines.core.report_tree import (
     VERDICT_MARKS,
     Block,
@@ -50,7 +51,7 @@ def month_verdict(context: Context) -> tuple[Verdict, str]:
             "Aucune mesure n’est non conforme, mais la neutralité vient d’un évaluateur lexical ou d’un "
             "juge non étalonné : elle ne permet pas de conclure à la conformité."
         )
-    unsure = [row for row in rows if row.verdict is Verdict.CONFORME and row.margin_established is False]
+    unsure = [row for row in rows if context.unsure(row)]
     reason = "Toutes les mesures établies atteignent leur seuil."
     if unsure:
         reason += f" Marge non établie pour : {_names(context, unsure)}."
@@ -82,7 +83,10 @@ def verdict_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
     """Section 1: verdict, key figures, verdicts by measure, scope."""
     verdict, reason = month_verdict(context)
     tiles, measures, figures = key_figures(context)
-    blocks: list[Block] = [VerdictBox(verdict, reason), tiles]
+    blocks: list[Block] = [VerdictBox(verdict, reason)]
+    if context.inputs.replaced is not None:
+        blocks.append(_replacement(context.inputs.revision, context.inputs.replaced))
+    blocks.append(tiles)
     blocks += [measures] if measures.rows else []
     blocks.append(_scope(context))
     if not context.inputs.signed:
@@ -95,6 +99,22 @@ def verdict_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
         )
     month = Figure(1, ALL, "month", "verdict", verdict.value)
     return Section(1, "verdict", "Verdict et périmètre", tuple(blocks)), (month, *figures)
+
+
+def replaces_fr(replaced: Replaced | None) -> str:
+    """ "remplace la révision 1 du 1er juillet 2026", or nothing for a first version."""
+    if replaced is None:
+        return ""
+    return f"remplace la révision {replaced.revision} du {fmt.date_fr(fmt.paris(replaced.built_at))}"
+
+
+def _replacement(revision: int, replaced: Replaced) -> Callout:
+    return Callout(
+        f"Révision {revision} : {replaces_fr(replaced)}",
+        f"Motif : {fmt.clean(replaced.reason_fr, 500).rstrip('.')}. La révision remplacée reste dans l’archive ; "
+        "ce qui a changé est listé en section 7.",
+        Mark.INFO,
+    )
 
 
 def _scope(context: Context) -> FactList:
@@ -118,6 +138,7 @@ def _scope(context: Context) -> FactList:
             ("Nuits manquantes", f"{nights} sur la période" if nights else "aucune"),
             ("Tests contrefactuels", pairs),
             ("Arrêté des données", fmt.instant_fr(inputs.scheduled_at)),
+            ("Effectifs", population_line(context)),
         )
     )
 

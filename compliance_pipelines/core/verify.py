@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from compliance_pipelines.core.evidence import EvidenceError, pdf_name, require_month, sha256
+from compliance_pipelines.core.evidence import EvidenceError, pdf_name, read_manifest, require_month, sha256
 from compliance_pipelines.core.evidence_chain import ChainEntry, find_revision
 from compliance_pipelines.core.ports import Archive, ArchiveUnavailableError, Check
 from compliance_pipelines.core.verify_revision import Tools, chain_check, check_files, retention_check
@@ -25,12 +25,14 @@ UNDECIDED = "NON VÉRIFIÉ"
 class Verification:
     """The outcome for one subject (a month's revision, a file, or the whole archive).
 
-    `undecided_fr` is the reason why the question stays open; None when it was answered.
+    `undecided_fr` is the reason why the question stays open; None when it was answered. `head` is the newest link
+    of the chain, None where it was not read.
     """
 
     subject: str
     checks: tuple[Check, ...]
     undecided_fr: str | None = None
+    head: ChainEntry | None = None
 
     @property
     def verdict(self) -> str:
@@ -38,6 +40,19 @@ class Verification:
         if self.undecided_fr is not None:
             return UNDECIDED
         return VALID if all(check.ok for check in self.checks) else INVALID
+
+    @property
+    def reserves(self) -> tuple[str, ...]:
+        """What a valid answer has to be read with, in a few words each: "non signé", "répertoire sans WORM"."""
+        found = (item.reserve_fr or item.name_fr.lower() for item in self.checks if item.ok and item.warning)
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def verdict_fr(self) -> str:
+        """The verdict with its reservations: what people read."""
+        if self.verdict != VALID or not self.reserves:
+            return self.verdict
+        return f"{VALID} (avec réserves : {', '.join(self.reserves)})"
 
     @property
     def exit_code(self) -> int:
@@ -50,7 +65,10 @@ class Verification:
             "schema": "compliance-verification/1",
             "subject": self.subject,
             "verdict": self.verdict,
+            "verdict_fr": self.verdict_fr,
+            "reservations": list(self.reserves) if self.verdict == VALID else [],
             "exit_code": self.exit_code,
+            "chain_head": None if self.head is None else head_json(self.head),
             "undecided": self.undecided_fr,
             "checks": [
                 {"name": item.name_fr, "ok": item.ok, "warning": item.warning, "detail": item.detail_fr}
@@ -66,7 +84,26 @@ class Verification:
             for item in self.checks
         ]
         tail = f" ({self.undecided_fr})" if self.undecided_fr else ""
-        return (*lines, f"{self.subject} : {self.verdict}{tail}")
+        return (*lines, f"{self.subject} : {self.verdict_fr}{tail}")
+
+
+def head_json(head: ChainEntry) -> dict[str, object]:
+    """The newest link of the chain for a program: what to publish, and where it stands."""
+    return {
+        "sha256": head.manifest_sha256,
+        "chain_index": head.chain_index,
+        "month": head.month,
+        "revision": head.revision,
+    }
+
+
+def head_lines_fr(head: ChainEntry) -> tuple[str, ...]:
+    """The newest link of the chain for people: what to publish and how it is used later."""
+    return (
+        f"Tête de chaîne (empreinte à publier) : {head.manifest_sha256}",
+        f"  maillon {head.chain_index}, {head.month} révision {head.revision}",
+        "  à confronter plus tard : compliance report verify --published EMPREINTE",
+    )
 
 
 def verify_month(archive: Archive, month: str, tools: Tools, revision: int | None = None) -> Verification:
@@ -82,7 +119,7 @@ def verify_month(archive: Archive, month: str, tools: Tools, revision: int | Non
             return _without_entry(month, checks, error)
         checks.append(chain_check(entries, _manifests(archive, entries)))
         checks.extend(_revision_checks(archive, entry, archive.read(month, entry.revision), tools))
-        return Verification(f"{month}, révision {entry.revision}", tuple(checks))
+        return Verification(f"{month}, révision {entry.revision}", tuple(checks), head=entries[-1])
 
     return _guarded(month, run)
 
@@ -113,8 +150,9 @@ def verify_file(archive: Archive, content: bytes, name: str, tools: Tools) -> Ve
         if late:
             detail += f" ; la révision {newest.revision} l’a remplacée depuis"
         inner = verify_month(archive, found.month, tools, found.revision)
-        check = Check("Fichier présenté", ok=True, detail_fr=detail, warning=late)
-        return Verification(name, (check, *inner.checks), inner.undecided_fr)
+        reserve = f"révision {found.revision} remplacée par la {newest.revision}" if late else ""
+        check = Check("Fichier présenté", ok=True, detail_fr=detail, warning=late, reserve_fr=reserve)
+        return Verification(name, (check, *inner.checks), inner.undecided_fr, inner.head)
 
     return _guarded(name, run)
 
@@ -130,7 +168,7 @@ def verify_all(archive: Archive, tools: Tools) -> tuple[Verification, ...]:
         if not entries and all(check.ok for check in own):
             return (Verification("archive", own, "archive vide : rien à vérifier"),)
         chain = chain_check(entries, _manifests(archive, entries))
-        results = [Verification("archive", (*own, chain))]
+        results = [Verification("archive", (*own, chain), head=entries[-1] if entries else None)]
         for entry in entries:
             files = archive.read(entry.month, entry.revision)
             checks = tuple(_revision_checks(archive, entry, files, tools))
@@ -159,9 +197,41 @@ def verify_published(archive: Archive, digest: str) -> Verification:
         else:
             later = len(entries) - 1 - found.chain_index
             detail = f"maillon {found.chain_index}, {found.month} révision {found.revision} ; {later} ajouté(s) depuis"
-        return Verification(subject, (chain, Check("Empreinte publiée", ok=found is not None, detail_fr=detail)))
+        check = Check("Empreinte publiée", ok=found is not None, detail_fr=detail)
+        return Verification(subject, (chain, check), head=entries[-1] if entries else None)
 
     return _guarded(subject, run)
+
+
+def reason_of(archive: Archive, entry: ChainEntry) -> str | None:
+    """Why a revision was made, from its manifest; None where that is gone or is not the one that was archived."""
+    content = archive.read_manifest(entry.month, entry.revision)
+    if content is None or sha256(content) != entry.manifest_sha256:
+        return None
+    return read_manifest(content).reason
+
+
+def checked_files(archive: Archive, month: str, revision: int | None = None) -> tuple[ChainEntry, dict[str, bytes]]:
+    """The files of a revision, each one compared with the archive's index before anybody is handed it.
+
+    Raises AlteredError when a file is missing or is not the archived one, EvidenceError when there is no such revision.
+    """
+    entry = find_revision(archive.list_revisions(), month, revision)
+    files = archive.read(month, entry.revision)
+    problems = [f"{item.name} : absent" for item in entry.files if item.name not in files]
+    problems += [
+        f"{item.name} : octets modifiés"
+        for item in entry.files
+        if item.name in files and sha256(files[item.name]) != item.sha256
+    ]
+    if problems:
+        which = f"{entry.month}, révision {entry.revision}"
+        raise AlteredError(f"{which} : {' ; '.join(problems[:5])}. Rien n’est remis (compliance report verify {month})")
+    return entry, files
+
+
+class AlteredError(EvidenceError):
+    """An archived file is not what was archived: exit code 1, the thing checked is not in order."""
 
 
 def _guarded(subject: str, run: Callable[[], Verification]) -> Verification:

@@ -30,6 +30,9 @@ _PRINTED = {
     "lexical_neutrality": _NEUTRALITY,
     "citation_compliance": ("mean", "ci_low", "ci_high", "threshold"),
 }
+# A share whose numerator is a small group is printed as a bound, without an interval.
+_BOUNDS = ("mean_below", "mean_above")
+_PRINTED_BOUND = (*_BOUNDS, "threshold")
 _PRINTED_OTHERWISE = ("mean", "ci_low", "ci_high", "min", "threshold")
 _FORMULA = tuple("=+-@\t\r\n|%")
 
@@ -118,7 +121,7 @@ def _plain(value: object) -> str:
 
 
 def _published(figures: Sequence[Mapping[str, object]], labels: Mapping[str, str]) -> list[PrintedRow]:
-    """The rows that must be in print: those of sections 2 and 3 that have a base and a mean."""
+    """The rows that must be in print: those of sections 2 and 3 that have a base and a mean, or a bound for it."""
     groups: dict[tuple[str, str], dict[str, object]] = defaultdict(dict)
     for item in figures:
         if item["section"] in _PRINTED_SECTIONS and item["value"] is not None:
@@ -126,7 +129,9 @@ def _published(figures: Sequence[Mapping[str, object]], labels: Mapping[str, str
     rows: list[PrintedRow] = []
     for (department, metric), row in groups.items():
         base, names = row.get("n_scored"), _PRINTED.get(metric, _PRINTED_OTHERWISE)
-        if not isinstance(base, int) or "mean" not in row:
+        if "mean" not in row:
+            names = _PRINTED_BOUND
+        if not isinstance(base, int) or not row.keys() & {"mean", *_BOUNDS}:
             continue
         values = [row[name] for name in names if name in row]
         if metric == "citation_compliance":

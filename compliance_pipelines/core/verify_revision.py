@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from compliance_pipelines.core.evidence import MANIFEST_NAME, EvidenceError, Manifest, read_manifest, sha256
 from compliance_pipelines.core.evidence_chain import ChainEntry, broken_links
+from compliance_pipelines.core.policy_archive import POLICY_NAME, policy_digest, read_policy_json
 from compliance_pipelines.core.ports import Check, RetentionState
 from compliance_pipelines.core.verify_figures import figures_check
 
@@ -65,6 +66,8 @@ def check_files(files: Mapping[str, bytes], pdf: str, tools: Tools, entry: Chain
         _inputs_check(manifest),
         _bytes_check(manifest, files, pdf),
     ]
+    if POLICY_NAME in files:
+        checks.append(_policy_check(manifest, files[POLICY_NAME]))
     # A PDF that is not the archived one is not parsed: its digest already decides, and it may be hostile.
     if sha256(files.get(pdf, b"")) == manifest.pdf.sha256_archived:
         checks.extend(_pdf_checks(manifest, files, files[pdf], tools))
@@ -94,7 +97,8 @@ def retention_check(state: RetentionState, entry: ChainEntry) -> Check:
         if entry.mode != state.mode:
             return Check(name, ok=False, detail_fr=f"{state.mode} : attendu {entry.mode}")
         detail = f"{state.mode} jusqu’au {promised:%d/%m/%Y} : aucun verrou, ce n’est pas un stockage WORM"
-        return Check(name, ok=True, detail_fr=detail, warning=True)
+        reserve = "répertoire sans WORM" if "répertoire" in state.mode else "stockage sans WORM"
+        return Check(name, ok=True, detail_fr=detail, warning=True, reserve_fr=reserve)
     if state.mode != entry.mode or state.retain_until is None or state.retain_until < promised:
         until = f"{state.retain_until:%d/%m/%Y}" if state.retain_until else "sans date"
         detail = f"{state.mode} {until} : attendu {entry.mode} jusqu’au {promised:%d/%m/%Y} au moins"
@@ -122,6 +126,18 @@ def _inputs_check(manifest: Manifest) -> Check:
     same = manifest.recomputed_input_digest == manifest.input_digest
     detail = f"recalculée : {manifest.input_digest[:16]}…" if same else "ne suit pas des entrées listées"
     return Check("Empreinte des entrées", ok=same, detail_fr=detail)
+
+
+def _policy_check(manifest: Manifest, content: bytes) -> Check:
+    name = "Politique archivée"
+    try:
+        texts = read_policy_json(content)
+    except EvidenceError as error:
+        return Check(name, ok=False, detail_fr=str(error))
+    digest = policy_digest(texts)
+    same = digest == manifest.policy_digest
+    detail = f"{len(texts)} fichier(s), empreinte recalculée : {digest[:16]}…"
+    return Check(name, ok=same, detail_fr=detail if same else f"{detail}, attendu {manifest.policy_digest[:16]}…")
 
 
 def _bytes_check(manifest: Manifest, files: Mapping[str, bytes], pdf: str) -> Check:
@@ -173,8 +189,9 @@ def _signature_check(manifest: Manifest, content: bytes, tools: Tools) -> Check:
     except EvidenceError as error:
         return Check(name, ok=False, detail_fr=str(error))
     if manifest.pdf.sha256_signed is None:
-        ok = not found
-        return Check(name, ok=ok, detail_fr="non signé" if ok else "signature présente, manifeste non signé")
+        detail = "non signé : l’authenticité repose sur le manifeste et la chaîne"
+        unsigned = Check(name, ok=True, detail_fr=detail, warning=True, reserve_fr="non signé")
+        return Check(name, ok=False, detail_fr="signature présente, manifeste non signé") if found else unsigned
     if not found:
         return Check(name, ok=False, detail_fr="attendu un PDF signé")
     if not all(item.intact and item.trusted is not False for item in found) or not found[-1].covers_file:
@@ -182,7 +199,10 @@ def _signature_check(manifest: Manifest, content: bytes, tools: Tools) -> Check:
     if not has_prefix_digest(content, manifest.pdf.sha256_unsigned):
         return Check(name, ok=False, detail_fr="le fichier signé ne prolonge pas le fichier non signé du manifeste")
     warning = any(item.trusted is None for item in found)
-    return Check(name, ok=True, detail_fr=" ; ".join(item.detail_fr for item in found), warning=warning)
+    detail = " ; ".join(item.detail_fr for item in found)
+    return Check(
+        name, ok=True, detail_fr=detail, warning=warning, reserve_fr="signataire non vérifié" if warning else ""
+    )
 
 
 def has_prefix_digest(content: bytes, digest: str) -> bool:

@@ -13,7 +13,7 @@ import dagster as dg
 from compliance_guardrails.policy import Policy, load_policy
 
 from compliance_pipelines.code_identity import code_identity
-from compliance_pipelines.resources import settings
+from compliance_pipelines.settings import settings
 
 TRACES = dg.AssetKey(["langfuse", "traces"])
 SCORES = dg.AssetKey(["langfuse", "scores"])

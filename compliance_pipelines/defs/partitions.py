@@ -2,7 +2,7 @@
 
 import dagster as dg
 
-from compliance_pipelines.resources import settings
+from compliance_pipelines.settings import settings
 
 FIRST_DAY = settings().first_day
 TIMEZONE = "Europe/Paris"

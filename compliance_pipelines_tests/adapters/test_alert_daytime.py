@@ -10,12 +10,13 @@ import dagster as dg
 import pytest
 from compliance_guardrails.policy import load_policy
 
+from compliance_pipelines.adapters.judge_config import JudgeConfigError
 from compliance_pipelines.core.extraction import ReadReport
 from compliance_pipelines.core.judge_night import Trailing
 from compliance_pipelines.core.records import Score, Trace
-from compliance_pipelines.defs.alerting.daytime import TICK, alert_daytime, observe_day, tick_before
+from compliance_pipelines.defs.alerting.daytime import TICK, alert_daytime, asked_before, observe_day, tick_before
 from compliance_pipelines.resources import from_env
-from compliance_pipelines.resources_alerting import AlertingResource
+from compliance_pipelines.resources_alerting import AlertingResource, alerting_from
 
 POLICY = load_policy(at=date(2026, 6, 30))
 NOON = datetime(2026, 6, 10, 10, tzinfo=UTC)
@@ -92,5 +93,37 @@ def test_one_run_a_tick_and_none_without_a_judge(monkeypatch: pytest.MonkeyPatch
         asked = alert_daytime(context)
         assert isinstance(asked, dg.RunRequest)
         assert asked.tags[TICK] == context.cursor
-    with dg.build_sensor_context(resources=found, cursor="9999-01-01T00:00:00+00:00") as context:
-        assert isinstance(alert_daytime(context), dg.SkipReason)
+    for cursor, skipped in (("9999-01-01T00:00:00+00:00", False), ("?", False)):
+        with dg.build_sensor_context(resources=found, cursor=cursor) as again:
+            asked = alert_daytime(again)
+        # a cursor in the future was written before the clock was set back: it must not silence the day
+        assert skipped is None or isinstance(asked, dg.SkipReason) is skipped
+
+
+def test_a_cursor_in_the_future_counts_as_none() -> None:
+    tick, quarter = NOON, timedelta(minutes=15)
+    expected = {-1: False, 0: True, 1: False, 4: False}
+    assert {k: asked_before((tick + k * quarter).isoformat(), tick, 15) for k in expected} == expected
+    assert not asked_before(None, tick, 15)
+    assert not asked_before("2026-06-10T10:00:00", tick, 15)  # without a zone: not ours
+
+
+def test_without_a_judge_bursts_are_watched_where_no_prometheus_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LANGFUSE_BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("LANGFUSE_PUBLIC_KEY", "pk")
+    monkeypatch.setenv("LANGFUSE_SECRET_KEY", "sk")
+    for owner, asks in (("langfuse", True), ("prometheus", False)):
+        monkeypatch.setenv("UNCITED_BURST_FROM", owner)
+        with dg.build_sensor_context(resources=from_env()) as context:
+            assert isinstance(alert_daytime(context), dg.RunRequest) is asks
+
+
+def test_prometheus_owns_the_bursts_where_it_is(tmp_path: Path) -> None:
+    assert alerting_from({}, "home").bursts_here
+    assert not alerting_from({"PUSHGATEWAY_URL": "http://push.example:9091"}, "home").bursts_here
+    assert alerting_from({"PUSHGATEWAY_URL": "http://p.example", "UNCITED_BURST_FROM": "langfuse"}, "h").bursts_here
+    with pytest.raises(JudgeConfigError, match="UNCITED_BURST_FROM=deux : attendu prometheus ou langfuse"):
+        alerting_from({"UNCITED_BURST_FROM": "deux"}, "home")
+    elsewhere = AlertingResource(home=str(tmp_path), burst_from="prometheus")
+    observe_day(Day(9), lambda _: [], elsewhere, POLICY, NOON)
+    assert elsewhere.outbox.episodes() == []

@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 from compliance_guardrails.policy import load_policy
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from compliance_pipelines.adapters.alertmanager import Alertmanager, NotificationFile
@@ -153,6 +153,48 @@ def test_every_episode_is_told_of_in_order_whatever_fails(
         assert all(x.ended_at is not None and x.ended_at <= y.started_at for x, y in pairwise(mine))
 
 
+quick = st.lists(st.tuples(st.integers(1, 12), st.sampled_from(["a", "b"]), st.booleans()), max_size=6)
+
+
+@settings(max_examples=12, deadline=None)
+@given(steps=quick)
+@example(steps=[(1, "a", True), (10, "a", False), (2, "a", True)])
+def test_no_episode_hides_behind_the_one_before(
+    steps: list[tuple[int, str, bool]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """However soon one follows another, a receiver that groups for five minutes tells of each beginning and end."""
+    outbox, receiver, minute = Outbox(tmp_path_factory.mktemp("o")), Receiver(), 0
+    for gap, department, bad in steps:
+        run(outbox, receiver, minute, minute + gap - 1)
+        minute += gap
+        outbox.observe([seen(minute, Level.BREACH if bad else Level.CLEAR, department)], T0 + minute * MINUTE)
+    run(outbox, receiver, minute, minute + 25 * (len(steps) + 1))
+    for department in ("a", "b"):
+        mine = [e for e in outbox.episodes() if e.department == department]
+        expected = [told for e in mine for told in ("firing", "resolved")][
+            : 2 * len(mine) - (department in _open(mine))
+        ]
+        assert [status for status, name in receiver.notices if name == department] == expected
+
+
+def _open(episodes: list[Episode]) -> set[str]:
+    return {e.department for e in episodes if e.ended_at is None}
+
+
+def test_a_file_of_an_earlier_version_is_taken_over(outbox: Outbox) -> None:
+    outbox.observe([seen(0, Level.BREACH)], T0)
+    with sqlite3.connect(outbox.path) as db:
+        for column in ("told", "refused_at", "reason"):
+            db.execute(f"ALTER TABLE episodes DROP COLUMN {column}")
+        db.execute("DROP TABLE looked")
+    db.close()
+    receiver = Receiver()
+    run(outbox, receiver, 0, 10)
+    outbox.observe([seen(11, Level.CLEAR)], T0 + 11 * MINUTE)
+    run(outbox, receiver, 11, 30)
+    assert receiver.notices == [("firing", "direction-sinistres"), ("resolved", "direction-sinistres")]
+
+
 def test_labels_never_change_and_values_are_annotations(outbox: Outbox) -> None:
     outbox.observe([seen(0, Level.BREACH)], T0)
     (first,) = due(outbox.episodes(), T0, TIMING)
@@ -166,18 +208,21 @@ def test_labels_never_change_and_values_are_annotations(outbox: Outbox) -> None:
 
 
 def test_a_refused_alert_does_not_hold_up_the_others(outbox: Outbox) -> None:
-    class Choosy(Receiver):
+    class NotA(Receiver):
         def send(self, posts: Sequence[Post], now: datetime, timing: Timing) -> Sequence[bool]:
             super().send(posts, now, timing)
             return [post.episode.department != "a" for post in posts]
 
     outbox.observe([seen(0, Level.BREACH, d) for d in "abc"], T0)
-    swept = outbox.sweep(Choosy(), T0, TIMING)
+    swept = outbox.sweep(NotA(), T0, TIMING)
     assert (swept.sent, swept.refused) == (2, 1)
     assert [e.department for e in outbox.episodes() if e.announced_at is None] == ["a"]
 
 
-@pytest.mark.parametrize(("status", "unavailable"), [(200, False), (400, False), (500, True), (404, True), (503, True)])
+@pytest.mark.parametrize(
+    ("status", "unavailable"),
+    [(200, False), (400, False), (413, False), (422, False), (401, True), (404, True), (500, True), (503, True)],
+)
 def test_answers_of_alertmanager(status: int, unavailable: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(httpx.Client, "post", lambda *_, **__: httpx.Response(status))
     post = Post(Episode("x", "RunFailed", "toutes", "warning", T0, None, {"nightly": NOTES}, ("nightly",)), firing=True)

@@ -6,55 +6,23 @@ import dataclasses
 import itertools
 import json
 import threading
-from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from compliance_pipelines.adapters.langfuse_api import ApiReader
 from compliance_pipelines.adapters.langfuse_api_http import LangfuseError
 from compliance_pipelines.adapters.langfuse_export import ExportReader
 from compliance_pipelines.core.extraction import ReadReport, Window, inherit, windows
 from compliance_pipelines.core.langfuse_rows import Observation
 from compliance_pipelines.core.periods import day_start
-from compliance_pipelines.core.records import Trace
 from compliance_pipelines_tests.standins import langfuse_recorded as rec
 from compliance_pipelines_tests.standins.langfuse import LangfuseStandIn
-from compliance_pipelines_tests.standins.langfuse_fill import DAY, at, exchange, fill, reader_of
+from compliance_pipelines_tests.standins.langfuse_fill import DAY, at, exchange, fill, numbers, reader_of, traces
 from compliance_pipelines_tests.standins.langfuse_rows import observation
 
 MODES = ("events_only", "dual", "v3")
 RECORDED_DAY = date(2026, 11, 30)
-
-
-@pytest.fixture(params=MODES)
-def server(request: pytest.FixtureRequest) -> Iterator[LangfuseStandIn]:
-    with LangfuseStandIn(request.param, clock=lambda: datetime(2026, 6, 10, tzinfo=UTC)) as running:
-        yield running
-
-
-@pytest.fixture
-def v4() -> Iterator[LangfuseStandIn]:
-    with LangfuseStandIn("events_only", clock=lambda: datetime(2026, 6, 10, tzinfo=UTC)) as running:
-        yield running
-
-
-@pytest.fixture
-def v3() -> Iterator[LangfuseStandIn]:
-    with LangfuseStandIn("v3", clock=lambda: datetime(2026, 6, 10, tzinfo=UTC)) as running:
-        yield running
-
-
-def traces(reader: ApiReader, first: date = DAY, last: date = DAY) -> tuple[list[Trace], dict[str, int]]:
-    report = ReadReport()
-    with reader:
-        found = [trace for chunk in reader.trace_chunks(first, last, report) for trace in chunk]
-    return sorted(found, key=lambda t: (t.observed_at, t.trace_id)), report.totals(first, last)
-
-
-def numbers(found: list[Trace]) -> list[int]:
-    return [int(trace.trace_id, 16) for trace in found]
 
 
 def test_every_exchange_of_the_day_is_read_once(server: LangfuseStandIn, tmp_path: Path) -> None:
@@ -133,6 +101,37 @@ def test_days_end_at_paris_midnight(server: LangfuseStandIn, tmp_path: Path) -> 
     assert numbers(found) == [5, 7]
     # rows of the margins belong to other days
     assert counts["rows"] == (4 if server.mode == "v3" else 2)
+
+
+@pytest.mark.parametrize("old", [range(40), range(100), range(0, 100, 3)])
+def test_a_dual_server_loses_no_row_that_only_its_old_tables_hold(tmp_path: Path, old: range) -> None:
+    with LangfuseStandIn("dual", clock=lambda: datetime(2026, 6, 10, tzinfo=UTC)) as running:
+        rows = fill(running, 100)
+        whole, wanted = traces(reader_of(running, tmp_path / "whole"))
+        with reader_of(running, tmp_path / "whole") as reader:
+            scores = reader.read_scores(DAY, DAY)[0]
+        running.store.old_only = {row["id"] for row in rows if int(row["traceId"], 16) in old}
+        found, counts = traces(reader_of(running, tmp_path / "partly"))
+        with reader_of(running, tmp_path / "partly") as reader:
+            assert reader.read_scores(DAY, DAY)[0] == scores
+            assert reader.late_days(DAY, DAY) == []
+    assert numbers(found) == list(range(100))
+    # v3 gives input and output parsed, so the digest over their text differs and nothing else
+    bare = [dataclasses.replace(trace, row_digest="") for trace in whole]
+    assert [dataclasses.replace(trace, row_digest="") for trace in found] == bare
+    assert "duplicates" not in counts
+    assert counts["read_rows"] == counts["server_rows"] == wanted["read_rows"] == 150
+    # the traces of v3 are rows too
+    assert counts["rows"] > wanted["rows"] == 150
+
+
+def test_a_dual_server_with_full_new_tables_is_read_from_these_alone(tmp_path: Path) -> None:
+    with LangfuseStandIn("dual", clock=lambda: datetime(2026, 6, 10, tzinfo=UTC)) as running:
+        fill(running, 100)
+        traces(reader_of(running, tmp_path))
+        old = [r.path for r in running.requests if r.path.endswith(("public/observations", "public/traces"))]
+        # which API there is, and how many rows before and after
+        assert len(old) == 3
 
 
 def test_an_event_after_midnight_still_flags_its_exchange(server: LangfuseStandIn, tmp_path: Path) -> None:

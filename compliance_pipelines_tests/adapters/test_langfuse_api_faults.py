@@ -2,50 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from compliance_pipelines.adapters.langfuse_api import ApiReader
 from compliance_pipelines.adapters.langfuse_api_http import LangfuseError
 from compliance_pipelines.core.extraction import ReadReport
-from compliance_pipelines.core.records import Trace
 from compliance_pipelines_tests.standins.langfuse import LangfuseStandIn
-from compliance_pipelines_tests.standins.langfuse_fill import DAY, at, exchange, fill, reader_of
-
-MODES = ("events_only", "dual", "v3")
-RECORDED_DAY = date(2026, 11, 30)
-
-
-@pytest.fixture(params=MODES)
-def server(request: pytest.FixtureRequest) -> Iterator[LangfuseStandIn]:
-    with LangfuseStandIn(request.param, clock=lambda: datetime(2026, 6, 10, tzinfo=UTC)) as running:
-        yield running
-
-
-@pytest.fixture
-def v4() -> Iterator[LangfuseStandIn]:
-    with LangfuseStandIn("events_only", clock=lambda: datetime(2026, 6, 10, tzinfo=UTC)) as running:
-        yield running
-
-
-@pytest.fixture
-def v3() -> Iterator[LangfuseStandIn]:
-    with LangfuseStandIn("v3", clock=lambda: datetime(2026, 6, 10, tzinfo=UTC)) as running:
-        yield running
-
-
-def traces(reader: ApiReader, first: date = DAY, last: date = DAY) -> tuple[list[Trace], dict[str, int]]:
-    report = ReadReport()
-    with reader:
-        found = [trace for chunk in reader.trace_chunks(first, last, report) for trace in chunk]
-    return sorted(found, key=lambda t: (t.observed_at, t.trace_id)), report.totals(first, last)
-
-
-def numbers(found: list[Trace]) -> list[int]:
-    return [int(trace.trace_id, 16) for trace in found]
+from compliance_pipelines_tests.standins.langfuse_fill import DAY, at, exchange, fill, numbers, reader_of, traces
 
 
 def test_a_window_too_wide_for_the_server_is_narrowed(server: LangfuseStandIn, tmp_path: Path) -> None:

@@ -118,7 +118,9 @@ def test_a_broken_answer_doubles_no_score(server: LangfuseStandIn, writer: Langf
 def test_a_trace_stands_in_its_queue_once(server: LangfuseStandIn, writer: LangfuseWriter) -> None:
     assert writer.enqueue("direction-rh", ["t1", "t2", "t1"]) == 2
     assert writer.enqueue("direction-rh", ["t2", "t3", "t4/o4"]) == 2
-    assert writer.enqueue("direction-rh", ["t1", "t2", "t3", "t4/o4"]) == 0
+    # and so for the next run, which reads the queue anew
+    for again in (writer, LangfuseWriter(writer.http)):
+        assert again.enqueue("direction-rh", ["t1", "t2", "t3", "t4/o4"]) == 0
     items = writer.queue_items("direction-rh")
     assert [(item.object_type, item.object_id) for item in items] == [
         ("TRACE", "t1"),
@@ -147,7 +149,7 @@ def test_a_completed_item_is_not_queued_again(server: LangfuseStandIn, writer: L
     (item,) = writer.queue_items("direction-rh")
     assert (item.status, item.completed_at) == ("PENDING", None)
     server.store.complete_item(item.item_id)
-    assert writer.enqueue("direction-rh", ["t1"]) == 0
+    assert LangfuseWriter(writer.http).enqueue("direction-rh", ["t1"]) == 0
     (item,) = writer.queue_items("direction-rh")
     assert (item.status, item.completed_at) == ("COMPLETED", datetime(2026, 6, 3, 2, tzinfo=UTC))
 
@@ -158,6 +160,13 @@ def test_long_queues_are_listed_to_their_end(server: LangfuseStandIn, writer: La
         server.store.add_item(queue["id"], f"t{number}", "TRACE")
     assert writer.enqueue("direction-rh", [f"t{number}" for number in range(351)]) == 1
     assert len(server.store.items) == 351
+
+
+def test_a_run_of_many_nights_reads_a_queue_once(server: LangfuseStandIn, writer: LangfuseWriter) -> None:
+    for night in range(5):
+        assert writer.enqueue("direction-rh", [f"t{night}"]) == 1
+    read = [r.path for r in server.requests if r.method == "GET" and r.path.endswith("/items")]
+    assert len(read) == 1
 
 
 def test_a_post_of_unknown_outcome_is_looked_up(server: LangfuseStandIn, writer: LangfuseWriter) -> None:

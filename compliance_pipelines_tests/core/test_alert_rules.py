@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -10,18 +10,9 @@ from compliance_guardrails.policy import load_policy
 from compliance_guardrails.policy.types import AlertName
 
 from compliance_pipelines.core import alerting_prometheus, gauges
-from compliance_pipelines.core.alerting import Key, Level, Observation
-from compliance_pipelines.core.alerting_rules import (
-    Window,
-    calendar,
-    daytime,
-    event,
-    forgotten,
-    limit_of,
-    night,
-    retention,
-    wait_of,
-)
+from compliance_pipelines.core.alerting import Book, Key, Level, Observation
+from compliance_pipelines.core.alerting_calendar import calendar, forgotten, published, retention
+from compliance_pipelines.core.alerting_rules import Window, daytime, event, limit_of, night, wait_of
 from compliance_pipelines.core.alerting_text import Links
 from compliance_pipelines.core.periods import day_window
 from compliance_pipelines.core.records import Aggregate, Judgement, Status, Verdict
@@ -33,6 +24,7 @@ DAY = date(2026, 6, 9)
 END = day_window(DAY)[1]
 NOW = END + timedelta(hours=2)
 LOW, UNSCORED, JUDGE = AlertName.NEUTRALITY_BELOW_THRESHOLD, AlertName.UNSCORED_RATE_HIGH, AlertName.JUDGE_UNRELIABLE
+BURST = AlertName.UNCITED_CLAIMS_BURST
 
 
 def row(
@@ -154,9 +146,72 @@ def test_reports_that_are_due(now: datetime, reports: set[str], expected: list[s
     assert missing(seen, AlertName.REPORT_MISSING) == expected
 
 
-def test_departments_that_policy_dropped_are_cleared() -> None:
-    keys = [Key(LOW, d, "nuit") for d in ("direction-rh", "direction-fermee", "toutes")]
-    assert [o.key.department for o in forgotten(keys, ["direction-rh"], NOW)] == ["direction-fermee"]
+def test_an_old_night_is_looked_at_for_as_long_as_it_is_watched() -> None:
+    """Its alert would otherwise stay for ever: filled after the look back, or of an installation that began later."""
+    old, older = (Key(AlertName.NIGHT_MISSING, "toutes", day) for day in ("2026-01-05", "2026-01-06"))
+    report = Key(AlertName.REPORT_MISSING, "toutes", "2026-01")
+    watched = [old, older, report]
+    first, filled = date(2026, 1, 1), {"2026-01-05"}
+    seen = {o.key: o for o in calendar(first, filled, {"2026-01-01"}, POLICY, LINKS, NOW, watched)}
+    assert [seen[key].level for key in watched] == [Level.CLEAR, Level.BREACH, Level.CLEAR]
+    seen = {o.key: o for o in calendar(date(2026, 6, 1), set(), set(), POLICY, LINKS, NOW, watched)}
+    assert {seen[key].reason for key in watched} == {"antérieure à la première nuit de l’installation"}
+    assert {seen[key].level for key in watched} == {Level.CLEAR}
+
+
+@pytest.mark.parametrize(
+    ("key", "bursts_here", "reason"),
+    [
+        (Key(LOW, "direction-rh", "nuit"), True, None),
+        (Key(LOW, "non-attribue", "nuit"), True, None),
+        (Key(JUDGE, "toutes", "nuit"), True, None),
+        (Key(LOW, "direction-fermee", "nuit"), True, "direction retirée de la politique"),
+        (Key("RegleRetiree", "direction-rh", "nuit"), True, "règle retirée"),
+        (Key(LOW, "direction-rh", "journée"), True, "direction qui n’est plus suivie en journée"),
+        (Key(LOW, "direction-sinistres", "journée"), True, None),
+        (Key(BURST, "direction-sinistres", "journée"), True, None),
+        (Key(BURST, "direction-sinistres", "journée"), False, "comptée désormais par Prometheus"),
+        (Key(BURST, "direction-rh", "journée"), True, "direction qui n’est plus suivie en journée"),
+    ],
+)
+def test_what_nobody_would_end_is_ended_with_the_reason(key: Key, bursts_here: bool, reason: str | None) -> None:
+    found = forgotten([key], POLICY, NOW, bursts_here=bursts_here)
+    assert [(o.key, o.level, o.reason) for o in found] == ([] if reason is None else [(key, Level.CLEAR, reason)])
+
+
+def test_a_burst_has_one_owner() -> None:
+    window = Window("direction-sinistres", NOW, 0.5, 40, uncited=9)
+    assert {o.key.rule for o in daytime([window], POLICY, LINKS)} == {LOW, BURST}
+    assert {o.key.rule for o in daytime([window], POLICY, LINKS, bursts_here=False)} == {LOW}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a notice says of a revision."""
+
+    month: str
+    revision: int
+    chain_index: int
+    manifest_sha256: str
+
+
+def test_a_notice_names_month_revision_and_head_and_comes_once() -> None:
+    chain = [Entry("2026-04", 1, 0, "a" * 64), Entry("2026-05", 1, 1, "b" * 64)]
+    first = published(chain, set(), NOW, POLICY, LINKS)
+    assert [o.silent for o in first] == [True, False]  # an installation that looks for the first time tells the newest
+    words = first[1].annotations["description"]
+    assert all(part in words for part in ("2026-05", "révision 1", "maillon 1", "sha256 " + "b" * 64))
+    assert "--published" in first[1].annotations["next_step"]
+    assert first[1].severity == "info"
+    chain.append(Entry("2026-04", 2, 2, "c" * 64))
+    (later,) = published(chain, {o.key for o in first}, NOW, POLICY, LINKS)
+    assert (later.key.subject, later.silent) == ("2026-04 r2 cccccccccccc", False)
+    book = Book()
+    for minutes in range(3):
+        again = replace(later, at=NOW + timedelta(minutes=minutes))
+        book.apply([again], again.at)
+    (episode,) = book.changed.values()
+    assert (episode.started_at, episode.ended_at, book.open) == (NOW, NOW, {})
 
 
 def test_retention_says_what_is_wrong() -> None:
@@ -192,6 +247,7 @@ def test_each_rule_is_made_somewhere() -> None:
     made |= {o.key.rule for o in calendar(DAY, set(), set(), POLICY, LINKS, datetime(2026, 7, 2, tzinfo=UTC))}
     made |= {o.key.rule for o in retention({"2026-06": None}, NOW, POLICY, LINKS)}
     made.add(event(AlertName.RUN_FAILED, "nightly", "", NOW, True, POLICY, "").key.rule)
+    made |= {o.key.rule for o in published([Entry("2026-06", 1, 0, "a" * 64)], set(), NOW, POLICY, LINKS)}
     made |= {rule["alert"] for rule in alerting_prometheus.rules(POLICY, LINKS)["groups"][0]["rules"]}
     assert made == {name.value for name in AlertName}
 

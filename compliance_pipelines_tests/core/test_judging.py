@@ -9,6 +9,7 @@ from compliance_guardrails.policy import load_policy
 
 from compliance_pipelines.adapters.lexical_judge import lexical_rules
 from compliance_pipelines.core import judging
+from compliance_pipelines.core.judge_sampling import Strata, chosen
 from compliance_pipelines.core.records import Score, Status, Trace
 
 WHEN = datetime(2026, 6, 2, 10, tzinfo=UTC)
@@ -16,7 +17,7 @@ TRACE = Trace(
     "t1", WHEN, WHEN, None, "direction-sinistres", "stamp", "m", None, "Quelle franchise ?",
     "La franchise est de 150 €.", ("Franchise de 150 €.",), 0.8, False, "unchanged", "production", "export", "d",
 )  # fmt: skip
-EVERYTHING = judging.Sampling({})
+EVERYTHING = None
 
 
 def trace(**changes: object) -> Trace:
@@ -61,14 +62,35 @@ def test_flagged_traces_weigh_what_policy_says() -> None:
     assert [j.weight for j in found] == [1.0, 2.0]
 
 
-def test_sampling_is_stable_and_about_the_rate() -> None:
-    sampling = judging.Sampling({"direction-sinistres": 0.25})
-    taken = [sampling.takes(trace(trace_id=f"t{k}")) for k in range(4000)]
-    assert taken == [sampling.takes(trace(trace_id=f"t{k}")) for k in range(4000)]
-    assert 900 < sum(taken) < 1100
-    assert judging.Sampling({}).takes(TRACE)
-    found = judging.judge([trace(trace_id=f"t{k}") for k in range(40)], "m", "e", LEXICAL, 2.0, sampling)
-    assert {j.status for j in found} == {Status.SCORED, Status.NOT_SAMPLED}
+def drawn(traces: list[Trace], strata: Strata) -> set[str]:
+    found = judging.judge(traces, "m", "e", LEXICAL, 2.0, strata)
+    assert [j.trace_id for j in found] == [t.trace_id for t in traces]
+    assert {j.status for j in found} <= {Status.SCORED, Status.NOT_SAMPLED}
+    return {j.trace_id for j in found if j.status is Status.SCORED}
+
+
+def test_sampling_is_stable_about_the_rate_and_the_salt_decides() -> None:
+    many = [trace(trace_id=f"t{k}") for k in range(4000)]
+    taken = drawn(many, Strata(lambda _: 0.25, "a", 0))
+    assert taken == drawn(many[::-1], Strata(lambda _: 0.25, "a", 0))
+    assert 900 < len(taken) < 1100
+    other = drawn(many, Strata(lambda _: 0.25, "b", 0))
+    assert 150 < len(taken & other) < 350
+    assert drawn(many, Strata(lambda _: 1.0, "a", 0)) == {t.trace_id for t in many}
+
+
+def test_a_small_stratum_keeps_its_minimum_among_what_can_be_judged() -> None:
+    few = [trace(trace_id=f"t{k}") for k in range(8)]
+    silent = [trace(trace_id=f"s{k}", answer="") for k in range(50)]
+    found = judging.judge([*silent, *few], "m", "e", LEXICAL, 2.0, Strata(lambda _: 0.0, "a", 5))
+    assert sum(j.status is Status.SCORED for j in found) == 5
+    assert sum(j.status is Status.NOT_APPLICABLE for j in found) == 50
+
+
+def test_the_lexical_evaluator_draws_the_traces_of_the_paid_judge() -> None:
+    many = [trace(trace_id=f"t{k}") for k in range(200)]
+    strata = Strata(lambda _: 0.1, "a", 5)
+    assert drawn(many, strata) == chosen(many, strata)
 
 
 def test_oversight_counts_feedback_and_reviews_once() -> None:

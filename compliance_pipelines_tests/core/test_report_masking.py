@@ -9,11 +9,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from compliance_pipelines.core import report_format as fmt
 from compliance_pipelines.core.report import attachments, build_report
 from compliance_pipelines.core.report_inputs import CoverageFacts, DailyPoint, OversightFacts, ReportInputs
+from compliance_pipelines.core.report_shares import Share, total
 from compliance_pipelines.core.report_tree import BarsChart, Report, Table
 from compliance_pipelines_tests import report_samples as samples
+from compliance_pipelines_tests.golden.months import may
 
 SMALL = "direction-transformation"
 
@@ -116,5 +121,118 @@ def test_split_of_few_opinions_is_masked_and_not_drawn():
     assert [cell.text for cell in row[2:4]] == ["n. c.", "n. c."]
     chart = next(block for block in report.sections[3].blocks if isinstance(block, BarsChart))
     bars = {bar.label: bar.values for bar in chart.rows}
-    assert len(bars["Actuariat"]) == 1
+    assert "Actuariat" not in bars  # fewer than five opinions: the length of the bar would count them
     assert len(bars["Sinistres"]) == 2
+    assert "Non représentées" in chart.description
+
+
+def with_uncited(uncited: int, marked: int) -> ReportInputs:
+    """A month where one large department has few answers without a source, and as few without a marker."""
+    base, name, n = samples.inputs(previous=may(0.0)), "direction-souscription", 95
+    means = {"citation_compliance": 1 - uncited / n, "citation_marker": 1 - marked / n}
+    rows = tuple(
+        samples.aggregate(name, row.metric, n, means[row.metric], row.threshold, n_traces=1204)
+        if row.department == name and row.metric in means
+        else row
+        for row in base.aggregates
+    )
+    coverage = tuple(
+        replace(facts, claims_detected=n, uncited=uncited) if facts.department == name else facts
+        for facts in base.coverage
+    )
+    return replace(base, aggregates=rows, coverage=coverage)
+
+
+@pytest.mark.parametrize(("uncited", "marked"), [(1, 1), (2, 4), (4, 2), (4, 1)])
+def test_a_small_numerator_of_a_large_base_is_nowhere(uncited, marked):
+    reference, other = build_report(with_uncited(3, 3)), build_report(with_uncited(uncited, marked))
+    assert other == reference
+    assert attachments(other) == attachments(reference)
+    row = next(r for r in table(other, 3, "Citation des sources").rows if r[0].text == "Souscription")
+    assert [cell.text.replace(fmt.NNBSP, " ") for cell in row[1:4]] == ["95", "> 94,7 %", "n. c."]
+
+
+def with_opinions(up: int, down: int, reviewed: int, overridden: int) -> ReportInputs:
+    """A month where one department gave its opinion, and reviewed, as many times as given."""
+    base, name = samples.inputs(), "direction-souscription"
+    oversight = tuple(
+        replace(
+            facts, traces=400, feedback_up=up, feedback_down=down, queued=90, reviewed=reviewed, overridden=overridden
+        )
+        if facts.department == name
+        else facts
+        for facts in base.oversight
+    )
+    return replace(base, oversight=oversight)
+
+
+@pytest.mark.parametrize(
+    ("facts", "others"),
+    [
+        ((2, 1, 20, 10), [(1, 0, 20, 10), (3, 1, 20, 10)]),  # few opinions
+        ((38, 2, 20, 10), [(36, 4, 20, 10), (39, 1, 20, 10)]),  # many, few of one kind
+        ((30, 10, 3, 1), [(30, 10, 1, 1), (30, 10, 4, 0), (30, 10, 2, 2)]),  # few reviews
+        ((30, 10, 20, 3), [(30, 10, 20, 1), (30, 10, 20, 4)]),  # few overrides
+        ((30, 10, 88, 40), [(30, 10, 87, 40), (30, 10, 89, 40)]),  # few left without review
+    ],
+)
+def test_few_opinions_and_few_reviews_are_nowhere(facts, others):
+    reference = build_report(with_opinions(*facts))
+    for other in others:
+        found = build_report(with_opinions(*other))
+        assert found.sections[0] == reference.sections[0]
+        assert attachments(found) == attachments(reference)
+        assert [b for b in found.sections[3].blocks if not isinstance(b, Table)] == [
+            b for b in reference.sections[3].blocks if not isinstance(b, Table)
+        ]
+        ours, theirs = table(found, 4, "Avis"), table(reference, 4, "Avis")
+        assert ours == theirs
+
+
+@pytest.mark.parametrize("seen", [41, 42, 44])
+def test_the_gap_between_two_rates_is_no_small_group(seen):
+    """40 of 400 gave their opinion, `seen` gave it or were reviewed: 1 to 4 were reviewed only."""
+
+    def built(n: int) -> Report:
+        base, name = with_opinions(30, 10, 20, 10), "direction-souscription"
+        row = samples.aggregate(name, "human_oversight", 400, n / 400, None, n_traces=400)
+        others = tuple(r for r in base.aggregates if (r.department, r.metric) != (name, row.metric))
+        return build_report(replace(base, aggregates=(*others, row)))
+
+    report = built(seen)
+    assert report == built(43)
+    assert attachments(report) == attachments(built(43))
+    assert attachments(built(45)) != attachments(report)
+
+
+def test_a_rare_event_of_the_month_is_no_number():
+    base = samples.inputs()
+    first = replace(base.coverage[0], protected_attr_flagged=3)
+    rest = tuple(replace(facts, protected_attr_flagged=0) for facts in base.coverage[1:])
+    report = build_report(replace(base, coverage=(first, *rest)))
+    row = next(r for r in table(report, 3, "Couverture").rows if r[0].text.startswith("Raisonnement"))
+    assert row[1].text == "n. c."
+    assert row[4].text.startswith("<")
+    assert [f.state for f in report.figures if f.name == "Raisonnement sur un critère protégé"] == ["non communiqué"]
+
+
+@given(
+    parts=st.lists(st.tuples(st.integers(0, 400), st.integers(0, 400)), min_size=1, max_size=8),
+    limit=st.integers(2, 12),
+)
+def test_a_bound_is_always_true_and_says_no_more_than_the_base(parts, limit):
+    shares = [Share(min(part, base), base, limit) for part, base in parts]
+    for one in shares:
+        small = 0 < one.part < limit or 0 < one.base - one.part < limit
+        assert (one.hidden is not None) == small
+        assert one.least <= one.part
+        if one.bound is not None:
+            value = one.part / one.base
+            assert value < one.bound if one.hidden == "low" else value > one.bound
+            twins = [Share(part, one.base, limit) for part in range(one.base + 1)]
+            alike = [twin for twin in twins if twin.hidden == one.hidden]
+            assert {(twin.text, twin.least) for twin in alike} == {(one.text, one.least)}
+    found = total(shares, limit)
+    assert found.exact == all(one.hidden is None for one in shares)
+    assert found.least <= sum(one.part for one in shares)
+    assert found.base == sum(one.base for one in shares)

@@ -32,10 +32,36 @@ def test_the_document_says_what_the_page_says() -> None:
     assert found["scope"]["Nuits manquantes"] == "2 sur la période"
     page = PdfReader(io.BytesIO(render_summary(report))).pages[0].extract_text()
     assert "7 / 8" in " ".join(page.split())
-    share = values["citation_compliance", "share_cited"]
-    assert f"{share * 100:.1f}".replace(".", ",") in page
-    for row in found["departments"]["rows"]:
-        assert row[0] in " ".join(page.split())
+    (cited,) = [f for f in found["figures"] if f["name"] == "share_cited"]
+    # Some departments have fewer than five answers without a source: the total is a bound, on the page as well.
+    assert (cited["value"], cited["state"], cited["unit"]) == (None, "non communiqué", "ratio")
+    assert f"≥ {cited['at_least'] * 100:.1f}".replace(".", ",") in page.replace("\u202f", " ")
+    assert cited["n"] > 1000
+    for row in found["departments"]:
+        assert row["label"] in " ".join(page.split())
+
+
+def test_every_value_is_a_number_with_its_unit_n_and_interval() -> None:
+    found = document()
+    (finance,) = [row for row in found["departments"] if row["id"] == "direction-finance"]
+    assert finance["neutrality"] == {
+        "metric": "judge_neutrality",
+        "unit": "score",
+        "n": 312,
+        "value": 0.6996,
+        "interval_95": finance["neutrality"]["interval_95"],
+        "threshold": 0.7,
+        "verdict": "Non conforme",
+        "state": "publié",
+    }
+    low, high = finance["neutrality"]["interval_95"]
+    assert 0 < low < 0.6996 < high < 1
+    assert finance["citations"]["unit"] == "ratio"
+    (rare,) = [row["citations"] for row in found["departments"] if row["id"] == "direction-reassurance"]
+    assert (rare["value"], rare["interval_95"], rare["state"]) == (None, None, "non communiqué")
+    assert rare["above"] < 1
+    assert {f["unit"] for f in found["figures"]} == {"verdict", "departments", "traces", "ratio"}
+    assert all(isinstance(f["value"], int | float | None) for f in found["figures"] if f["unit"] != "verdict")
 
 
 def test_bytes_repeat_and_are_canonical() -> None:
@@ -50,9 +76,10 @@ def test_bytes_repeat_and_are_canonical() -> None:
 
 
 def test_small_groups_stay_masked() -> None:
-    (row,) = [row for row in document()["departments"]["rows"] if row[0] == "Transformation"]
-    assert row[1:3] == ["n. c.", "n. c."]
-    assert row[5] == "—"
+    (row,) = [row for row in document()["departments"] if row["label"] == "Transformation"]
+    assert (row["neutrality"]["n"], row["neutrality"]["value"]) == (None, None)
+    assert row["neutrality"]["state"] == "non communiqué"
+    assert row["citations"] is None or row["citations"]["value"] is None
 
 
 @pytest.mark.parametrize("count", [0, 1, 40, 120])

@@ -100,7 +100,16 @@ def test_the_answer_for_machines_and_for_people(tmp_path: Path, evidence: dict[s
     assert (data["verdict"], data["exit_code"], data["undecided"]) == ("VALIDE", 0, None)
     assert {"name", "ok", "warning", "detail"} == set(data["checks"][0])
     lines = result.lines_fr()
-    assert lines[-1] == "2026-06, révision 2 : VALIDE"
+    assert lines[-1] == "2026-06, révision 2 : VALIDE (avec réserves : non signé, répertoire sans WORM)"
+    assert data["reservations"] == ["non signé", "répertoire sans WORM"]
+    assert data["verdict_fr"] == lines[-1].partition(" : ")[2]
+    head = restore(tmp_path / "again", evidence).list_revisions()[-1]
+    assert data["chain_head"] == {
+        "sha256": head.manifest_sha256,
+        "chain_index": head.chain_index,
+        "month": head.month,
+        "revision": head.revision,
+    }
     assert any(line.startswith("réserve") and "pas un stockage WORM" in line for line in lines)
 
 

@@ -5,15 +5,17 @@ Also what hostile or damaged attachments do: a failed check in bounded time, nev
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from compliance_pipelines.adapters.archive_dir import DirectoryArchive
 from compliance_pipelines.core import verify
 from compliance_pipelines.core.evidence import (
+    Manifest,
     Rendered,
     archived_manifests,
     build_manifest,
@@ -21,6 +23,7 @@ from compliance_pipelines.core.evidence import (
 )
 from compliance_pipelines.core.retention import retain_until
 from compliance_pipelines.core.verify_figures import MAX_FIGURES_BYTES, figures_check
+from compliance_pipelines_tests import report_samples
 from compliance_pipelines_tests.evidence_samples import (
     BUILT_AT,
     ROWS,
@@ -234,3 +237,24 @@ def test_reading_stops_when_every_row_is_found() -> None:
     pages = iter(["Non conforme", "Sinistres 1240 0,81 0,25 0,70 Conforme", "never read"])
     assert figures_check(files["figures.json"], None, pages, manifest).ok
     assert list(pages) == ["never read"]
+
+
+@pytest.mark.parametrize(
+    ("printed", "ok"),
+    [
+        ("Souscription 95 > 94,7 % n. c. 80 % Conforme", True),
+        ("Souscription 95 > 93,7 % n. c. 80 % Conforme", False),
+        ("Souscription 95 > 94,7 % n. c. 85 % Conforme", False),
+        ("Souscription 95 > 94,7 % n. c. 80 % Non conforme", False),
+        ("Finance 95 > 94,7 % n. c. 80 % Conforme", False),
+    ],
+)
+def test_a_bound_printed_for_a_rate_is_compared_as_well(printed: str, ok: bool) -> None:
+    values = {"n_scored": 95, "mean": None, "mean_above": 0.947, "threshold": 0.8, "verdict": "Conforme"}
+    figures = [
+        {"section": 3, "department": "d", "metric": "citation_compliance", "name": name, "value": value, "state": "x"}
+        for name, value in values.items()
+    ]
+    content = json.dumps({"figures": figures, "labels": {"d": "Souscription"}}).encode()
+    manifest = cast(Manifest, report_samples.inputs())  # only its month, revision and digests are looked at
+    assert figures_check(content, None, [printed], manifest).ok is ok

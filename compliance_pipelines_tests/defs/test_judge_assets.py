@@ -14,7 +14,8 @@ from compliance_pipelines.adapters.table_store import TableStore
 from compliance_pipelines.core.records import Judgement, Trace
 from compliance_pipelines.core.tables import frame, records
 from compliance_pipelines.io_manager import ParquetIOManager
-from compliance_pipelines.resources import JudgeResource, PolicyResource, SettingsError, judge_from_env
+from compliance_pipelines.resources import JudgeResource, PolicyResource, judge_from_env
+from compliance_pipelines.settings import SettingsError
 from compliance_pipelines_tests.dagster_runs import materialize as kept_materialize
 from compliance_pipelines_tests.standins.llm import LlmStub, judging
 from compliance_pipelines_tests.standins.llm_minds import gullible

@@ -16,13 +16,8 @@ from compliance_pipelines.core.review_queue import GoldenEntry, QueuedTrace, Rev
 from compliance_pipelines.core.tables import frame, records
 from compliance_pipelines.core.write_back import SentScore
 from compliance_pipelines.io_manager import ParquetIOManager
-from compliance_pipelines.resources import (
-    WRITE_BACK,
-    PolicyResource,
-    SettingsError,
-    TraceSourceResource,
-    settings,
-)
+from compliance_pipelines.resources import PolicyResource, TraceSourceResource
+from compliance_pipelines.settings import WRITE_BACK, SettingsError, settings
 from compliance_pipelines_tests.dagster_runs import materialize
 from compliance_pipelines_tests.standins.langfuse import LangfuseStandIn
 

@@ -154,8 +154,9 @@ def test_the_printed_report_names_every_department_and_says_it_is_indicative(hom
 
 def test_no_trace_text_reaches_report_or_event_log(home: Path) -> None:
     traces = [t for t in all_of(home, ("langfuse", "traces"), Trace) if t.answer and len(t.answer) > 60]
-    snippets = {t.answer[20:50].encode() for t in traces[:200]} | {
-        t.question[:30].encode() for t in traces[:200] if t.question
+    # long enough not to be a turn of phrase that the policy's own examples share
+    snippets = {t.answer[20:60].encode() for t in traces[:200]} | {
+        t.question[:40].encode() for t in traces[:200] if t.question
     }
     places = [*bundle_folder(home, MONTH).iterdir(), *(p for p in (home / "dagster").rglob("*") if p.is_file())]
     leaks = [path.name for path in places for snippet in snippets if snippet in path.read_bytes()]

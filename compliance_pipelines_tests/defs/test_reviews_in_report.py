@@ -40,16 +40,16 @@ def printed(home: Path) -> tuple[Mapping[str, object], str]:
 
 
 def store_reviews(home: Path) -> None:
-    """Nine exchanges, queued two hours later; six completed after 1 to 6 hours, one in July; two overridden."""
+    """24 exchanges, queued two hours later; 14 completed after 1 to 14 hours, one in July; six of 14 overridden."""
     store = TableStore(home / "data")
     days = [day.isoformat() for day in MONTH.days()]
     mine = [t for _, table in store.read_many(("langfuse", "traces"), days) for t in records(table, Trace)]
-    mine = [t for t in mine if t.department == DEPARTMENT][:9]
+    mine = [t for t in mine if t.department == DEPARTMENT][:24]
     items = [
         ReviewItem(f"i{k}", DEPARTMENT, t.trace_id, "TRACE", t.observed_at + 2 * HOUR, None) for k, t in enumerate(mine)
     ]
-    done = [(i.queued_at + (k + 1) * HOUR) if k < 6 else None for k, i in enumerate(items)]
-    done[6] = MONTH.end + HOUR
+    done = [(i.queued_at + (k + 1) * HOUR) if k < 14 else None for k, i in enumerate(items)]
+    done[14] = MONTH.end + HOUR
     items = [
         ReviewItem(i.item_id, i.department, i.object_id, i.object_type, i.queued_at, at)
         for i, at in zip(items, done, strict=True)
@@ -61,7 +61,7 @@ def store_reviews(home: Path) -> None:
     at = MONTH.end - HOUR
     rated += [
         Score(f"r{k}", mine[k].trace_id, "review_outcome", None, outcome, "ANNOTATION", at, at)
-        for k, outcome in enumerate(["overridden", "confirmed", "overridden"])
+        for k, outcome in enumerate(["overridden"] * 6 + ["confirmed"] * 8)
     ]
     store.write(("langfuse", "scores"), last, frame(rated, Score))
 
@@ -72,6 +72,6 @@ def test_reviews_reach_the_report_and_are_an_input_of_it(home: Path) -> None:
     assert decision == "identical"
     store_reviews(home)
     found, decision = printed(home)
-    assert (found["queued"], found["reviewed"], found["overridden"]) == (9, 6, 2)
-    assert found["median_review_hours"] == 3.5
+    assert (found["queued"], found["reviewed"], found["overridden"]) == (24, 14, 6)
+    assert found["median_review_hours"] == 7.5
     assert decision == "revision"

@@ -10,9 +10,13 @@ from zoneinfo import ZoneInfo
 
 import dagster as dg
 import pytest
+import yaml
+from dagster._core.op_concurrency_limits_counter import GlobalOpConcurrencyLimitsCounter
+from dagster._core.storage.dagster_run import RunOpConcurrency
+from dagster._core.utils import make_new_run_id
 from dagster._utils.schedules import schedule_execution_time_iterator
 
-from compliance_pipelines.core.lateness import Failure, kind_of, late_nights, late_reports
+from compliance_pipelines.core.lateness import PASSING, Failure, kind_of, late_nights, late_reports
 from compliance_pipelines.core.periods import Month, month_of
 from compliance_pipelines.core.ports import ArchiveUnavailableError
 from compliance_pipelines.definitions import build_defs
@@ -21,6 +25,7 @@ from compliance_pipelines.defs.operations import sensors
 from compliance_pipelines.defs.schedules import monthly_report, nightly
 
 PARIS = ZoneInfo("Europe/Paris")
+ROOT = Path(__file__).parents[2]
 YEAR = datetime(2026, 1, 1, tzinfo=PARIS), datetime(2027, 1, 1, tzinfo=PARIS)
 
 
@@ -190,6 +195,16 @@ def test_nothing_is_asked_for_while_a_night_runs(instance: dg.DagsterInstance, m
     assert isinstance(sensors.catch_up_nights(dg.build_sensor_context(instance=instance)), dg.SkipReason)
 
 
+@pytest.mark.parametrize("job_name", ["nightly_by_pod", "judge_by_shards", "__ASSET_JOB"])
+def test_nothing_is_asked_for_while_a_heavy_night_runs(
+    instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch, job_name: str
+) -> None:
+    monkeypatch.setattr(sensors, "utc_now", lambda: at("2026-06-11T12:00"))
+    run = dg.DagsterRun(job_name=job_name, status=dg.DagsterRunStatus.STARTED, tags={"job": "nightly"})
+    instance.add_run(run)
+    assert isinstance(sensors.catch_up_nights(dg.build_sensor_context(instance=instance)), dg.SkipReason)
+
+
 def test_a_report_that_waited_is_built_when_its_last_night_comes(
     instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -252,6 +267,63 @@ def test_nights_and_reports_have_a_freshness_policy_and_the_judge_has_a_pool() -
     assert graph.get(keys.DEPARTMENT_DAILY).freshness_policy is not None
     assert graph.get(keys.ARCHIVE_RECEIPT).freshness_policy is not None
     assert graph.get(keys.NEUTRALITY).pools == {"judge"}
+
+
+def test_the_judge_s_pool_admits_one_run_at_a_time(tmp_path: Path) -> None:
+    """By the counter that the queue's daemon asks, with the pools of k8s/base/dagster.yaml."""
+    settings = yaml.safe_load((ROOT / "k8s" / "base" / "dagster.yaml").read_text(encoding="utf-8"))
+    pools = {"concurrency": {"pools": settings["concurrency"]["pools"]}}
+    asking = RunOpConcurrency(root_key_counts={}, has_unconstrained_root_nodes=True, all_pools={"judge"})
+    with dg.instance_for_test(temp_dir=str(tmp_path), overrides=pools) as found:
+
+        def run(status: dg.DagsterRunStatus, needs: RunOpConcurrency | None) -> dg.DagsterRun:
+            return found.add_run(
+                dg.DagsterRun(job_name="nightly", run_id=make_new_run_id(), status=status, run_op_concurrency=needs)
+            )
+
+        def blocked(queued: dg.DagsterRun) -> bool:
+            going = found.get_run_records(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]))
+            limits = found.event_log_storage.get_pool_limits()
+            counter = GlobalOpConcurrencyLimitsCounter(
+                found, [queued], going, {limit.name for limit in limits} | {"judge"}, limits,
+                pool_granularity=found.get_concurrency_config().pool_config.pool_granularity,
+            )  # fmt: skip
+            return counter.is_blocked(queued)
+
+        waiting, report = (run(dg.DagsterRunStatus.NOT_STARTED, needs) for needs in (asking, None))
+        assert not blocked(waiting)
+        run(dg.DagsterRunStatus.STARTED, asking)
+        assert blocked(waiting)
+        assert not blocked(report)
+
+
+def test_passing_causes_are_classes_that_exist() -> None:
+    """A renamed error would silently become one that nobody retries."""
+    import builtins
+    import importlib
+    import pkgutil
+
+    import httpx
+    import sqlalchemy.exc
+    from dagster._core import errors, executor
+
+    from compliance_pipelines import adapters, core
+
+    modules = [
+        builtins,
+        httpx,
+        sqlalchemy.exc,
+        errors,
+        importlib.import_module(f"{executor.__name__}.child_process_executor"),
+    ]
+    modules += [
+        importlib.import_module(f"{package.__name__}.{one.name}")
+        for package in (adapters, core)
+        for one in pkgutil.iter_modules(package.__path__)
+        if one.name not in {"ragas_eval", "ragas_night"}
+    ]
+    known = {name for module in modules for name, value in vars(module).items() if isinstance(value, type)}
+    assert PASSING - known == set()
 
 
 def test_what_starts_runs_is_off_until_an_installation_starts_it() -> None:

@@ -1,11 +1,14 @@
 """The Jobs that dagster-k8s would submit from k8s/base/dagster.yaml: launched run and step pods, built and validated.
 
 No API server is here: the launcher's and the step handler's own code builds the objects, a stand-in for the Kubernetes
-client keeps what they would have sent.
+client keeps what they would have sent. `COMPLIANCE_MANIFESTS=folder` keeps them there too, for the policy scanner.
 """
 
 from __future__ import annotations
 
+import functools
+import os
+import re
 from collections.abc import Generator
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,11 +23,13 @@ from dagster._core.storage.dagster_run import DagsterRun
 from dagster_k8s import K8sRunLauncher
 from dagster_k8s.container_context import K8sContainerContext
 from dagster_k8s.executor import K8sStepHandler
+from dagster_k8s.job import get_k8s_job_name
 
 from compliance_pipelines_tests.deploy.tools import K8S, problems_of_pod
 
 IMAGE = "registry.example/compliance/compliance-pipelines:0.1.0"
 VERSION = "1.33"
+LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 LAUNCHER = yaml.safe_load((K8S / "base" / "dagster.yaml").read_text(encoding="utf-8"))["run_launcher"]["config"]
 
 
@@ -53,8 +58,20 @@ def launcher(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Generator[K8sRu
         yield found
 
 
-def plain(job: Any) -> dict[str, Any]:
-    return kubernetes.client.ApiClient().sanitize_for_serialization(job)
+def plain(job: Any, name: str = "") -> dict[str, Any]:
+    found = kubernetes.client.ApiClient().sanitize_for_serialization(job)
+    folder = os.environ.get("COMPLIANCE_MANIFESTS")
+    if folder and name:
+        found["metadata"]["namespace"] = "compliance"
+        (Path(folder) / f"{name}.yaml").write_text(yaml.safe_dump(found), encoding="utf-8")
+    return found
+
+
+@functools.cache
+def repository() -> dg.RepositoryDefinition:
+    from compliance_pipelines.definitions import build_defs
+
+    return build_defs().get_repository_def()
 
 
 def run_of(**tags: str) -> Any:
@@ -77,7 +94,7 @@ def launched(
     launcher._launch_k8s_job_with_args("dagster-run-3f2c1a52", ["dagster", "api", "execute_run"], run_of(**tags))
     namespace, job = submitted.pop()
     assert namespace == "compliance"
-    return plain(job)
+    return plain(job, "run")
 
 
 def test_the_job_of_a_run_is_valid_locked_down_and_complete(
@@ -122,48 +139,79 @@ def test_a_run_may_ask_for_memory_and_for_nothing_else(
             launched(launcher, submitted, monkeypatch, **{"dagster-k8s/config": refused})
 
 
+SHARD = "judged_shard[2_of_4]"
+
+
+@pytest.mark.parametrize(
+    ("job_name", "step_key"), [("nightly_by_pod", "evaluation__neutrality"), ("judge_by_shards", SHARD)]
+)
 def test_the_pod_of_a_step_is_locked_down_as_the_run_is(
-    launcher: K8sRunLauncher, submitted: list[tuple[str, Any]], monkeypatch: pytest.MonkeyPatch
+    launcher: K8sRunLauncher,
+    submitted: list[tuple[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    job_name: str,
+    step_key: str,
 ) -> None:
     run = run_of()
+    run.job_name = job_name
     handler = K8sStepHandler(
         image=None, container_context=K8sContainerContext(), load_incluster_config=True, kubeconfig_file=None
     )
-    context = K8sContainerContext.create_for_run(run, launcher, include_run_tags=False)
-    monkeypatch.setattr(handler, "_get_container_context", lambda _: context)
     monkeypatch.setattr("dagster_k8s.executor.DagsterEvent.step_worker_starting", lambda *_, **__: None)
+    op_name = step_key.partition("[")[0]
     arguments = SimpleNamespace(
-        step_keys_to_execute=["evaluation__neutrality"],
+        step_keys_to_execute=[step_key],
         run_id=run.run_id,
         known_state=None,
         job_origin=run.job_code_origin,
         get_command_args=lambda **_: ["dagster", "api", "execute_step"],
         get_command_env=lambda: [{"name": "DAGSTER_COMPRESSED_EXECUTE_STEP_ARGS", "value": "x"}],
     )
+    tags = repository().get_job(job_name).get_node_named(op_name).definition.tags
     step = SimpleNamespace(
         execute_step_args=arguments,
         dagster_run=run,
         instance=SimpleNamespace(run_launcher=launcher),
-        get_step_context=lambda _: None,
+        step_tags={step_key: tags},
+        get_step_context=lambda _: SimpleNamespace(step=SimpleNamespace(op_name=op_name)),
     )
     list(handler.launch_step(step))
     ((namespace, body),) = submitted
-    job = plain(body)
+    job = plain(body, op_name.replace("_", "-"))
     assert namespace == "compliance"
     kubernetes_validate.validate(job, VERSION, strict=True)
     spec = job["spec"]["template"]["spec"]
     assert problems_of_pod(spec) == []
     assert spec["containers"][0]["image"] == IMAGE
-    assert job["spec"]["template"]["metadata"]["labels"]["dagster/op"] == "evaluation__neutrality"
+    assert spec["serviceAccountName"] == "compliance-run"
+    labels = job["spec"]["template"]["metadata"]["labels"]
+    assert labels["app.kubernetes.io/part-of"] == "compliance-pipelines"
+    assert LABEL.fullmatch(labels["dagster/op"])
+    assert labels["dagster/op"].startswith(op_name)
+    asked = spec["containers"][0]["resources"]["requests"]["memory"]
+    assert asked == ("512Mi" if step_key == SHARD else "1Gi")
+
+
+def test_shards_of_a_night_do_not_share_a_name(
+    launcher: K8sRunLauncher,
+) -> None:
+    assert launcher
+    run_id = "3f2c1a52-5d0e-4ef0-9f5c-0f3f1d7f6a11"
+    names = {get_k8s_job_name(run_id, f"judged_shard[{index}_of_64]") for index in range(64)}
+    assert len(names) == 64
+    assert all(len(f"dagster-step-{name}-2") <= 63 for name in names)
 
 
 def test_the_night_by_pods_is_defined_where_the_library_is() -> None:
-    from compliance_pipelines.definitions import build_defs
-
-    repository = build_defs().get_repository_def()
-    heavy = repository.get_job("nightly_by_pod")
+    found = repository()
+    heavy = found.get_job("nightly_by_pod")
     assert heavy.executor_def.name == "by_pod"
-    assert repository.get_job("nightly").executor_def.name == "in_process"
+    assert found.get_job("nightly").executor_def.name == "in_process"
     assert set(heavy.asset_layer.executable_asset_keys) == set(
-        repository.get_job("nightly").asset_layer.executable_asset_keys
+        found.get_job("nightly").asset_layer.executable_asset_keys
+    )
+    shards = found.get_job("judge_by_shards")
+    assert shards.executor_def.name == "by_pod"
+    assert {op.name: op.definition.pool for op in shards.nodes} == dict.fromkeys(  # ty: ignore
+        ("night_shards", "judged_shard", "gathered_shards"), "judge"
     )

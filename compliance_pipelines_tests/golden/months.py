@@ -1,15 +1,23 @@
-"""Five months whose printed text is kept: problems, quiet, one department, nothing scored, no data at all.
+"""Six months whose printed text is kept: problems, quiet, one department, nothing scored, no data, a revision.
 
 Each is a variant of the plausible month in `report_samples`; nothing random beyond its seed.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from compliance_pipelines.core.records import Aggregate, Verdict
-from compliance_pipelines.core.report_inputs import ExtractionCounts, PairVerdict, PreviousMonth, ReportInputs
+from compliance_pipelines.core.report_inputs import (
+    ChangeFacts,
+    ExtractionCounts,
+    PairVerdict,
+    PreviousMonth,
+    Replaced,
+    ReportInputs,
+)
 from compliance_pipelines_tests import report_samples as samples
 
 
@@ -51,6 +59,10 @@ def quiet() -> ReportInputs:
         changes=(),
         actions=(),
         signed=True,
+        sycophancy=tuple(
+            item for item in samples.inputs().sycophancy or () if item.department == "direction-sinistres"
+        ),
+        extraction=ExtractionCounts(6212, 18, 0, 6, 2051, unanswered=0),
         previous=may(-0.01, (None, "la politique a changé : thresholds.yaml")),
     )
 
@@ -66,6 +78,7 @@ def one_department() -> ReportInputs:
         coverage=tuple(c for c in base.coverage if c.department == "direction-finance"),
         oversight=tuple(o for o in base.oversight if o.department == "direction-finance"),
         daily=tuple(p for p in base.daily if p.department == "direction-finance"),
+        extraction=ExtractionCounts(948, 5, 0, 2, 312, {"timeout": 6}, unanswered=0),
     )
 
 
@@ -90,7 +103,9 @@ def unscored() -> ReportInputs:
 
     base = samples.inputs(daily=(), counterfactual=None, sycophancy=None, previous=may(0.0))
     rows = tuple(nothing(row) for row in base.aggregates if row.metric == "judge_neutrality")
-    return replace(base, aggregates=rows, extraction=ExtractionCounts(5204, 88, 3, 124, 4989, {"timeout": 4949}))
+    return replace(
+        base, aggregates=rows, extraction=ExtractionCounts(15204, 88, 3, 124, 4989, {"timeout": 4949}, unanswered=44)
+    )
 
 
 def no_data() -> ReportInputs:
@@ -109,10 +124,28 @@ def no_data() -> ReportInputs:
     )
 
 
+def revised() -> ReportInputs:
+    """The month with problems, built again after the policy changed and rows came late."""
+    changes = (
+        ChangeFacts(None, "révision", "remplace la révision 1 du 1er juillet 2026 ; données modifiées : traces"),
+        ChangeFacts(
+            dt.date(2026, 6, 15), "seuil", "seuil de citation des sources (thresholds.citation_compliance) : 0,8 → 0,75"
+        ),
+        ChangeFacts(
+            None, "arrêté", "données tardives admises : arrêté déplacé du 01/07/2026 06:00 au 03/07/2026 06:00"
+        ),
+        ChangeFacts(None, "verdict", "Citation des sources : Non conforme → Conforme (Juridique)"),
+    )
+    reason = "lot de traces de Sinistres reçu en retard, demandé par l’audit interne"
+    replaced = Replaced(1, dt.datetime(2026, 7, 1, 4, 3, tzinfo=dt.UTC), reason)
+    return replace(problems(), revision=2, replaced=replaced, changes=changes)
+
+
 MONTHS: Mapping[str, Callable[[], ReportInputs]] = {
     "problems": problems,
     "quiet": quiet,
     "one_department": one_department,
     "unscored": unscored,
     "no_data": no_data,
+    "revised": revised,
 }

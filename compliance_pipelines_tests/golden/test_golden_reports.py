@@ -1,4 +1,4 @@
-"""The text of five reports, page by page, as it was last read and approved by a person.
+"""The text of six reports, page by page, as it was last read and approved by a person.
 
 A change of wording, order or figure shows as a difference here. `UPDATE_GOLDEN=1 pytest …/golden` writes the files
 again, to be read before they are committed. What must hold whatever the wording is asserted by itself below.
@@ -52,6 +52,16 @@ EXPECTED: dict[str, tuple[Verdict, tuple[str, ...], tuple[str, ...]]] = {
         Verdict.INSUFFISANT,
         ("Non mesuré ce mois-ci", "0 direction mesurée", "Aucune mesure ne repose sur assez de traces"),
         ("NaN", "None", "0,00"),
+    ),
+    "revised": (
+        Verdict.NON_CONFORME,
+        (
+            "Révision 2, remplace la révision 1 du 1er juillet 2026",
+            "Motif : lot de traces de Sinistres reçu en retard",
+            "thresholds.citation_compliance) : 0,8 → 0,75",
+            "ce rapport",
+        ),
+        ("direction-juridique",),
     ),
 }
 

@@ -124,7 +124,8 @@ def alertmanager(folder: Path, hook: Webhook) -> Generator[Process]:
     config = yaml.safe_load((MONITORING / "alertmanager.yaml").read_text(encoding="utf-8"))
     _hasten(config["route"])
     for receiver in config["receivers"]:
-        receiver["webhook_configs"] = [{"url": f"{hook.url}/{receiver['name']}", "send_resolved": True}]
+        (shipped,) = receiver["webhook_configs"]
+        receiver["webhook_configs"] = [{**shipped, "url": f"{hook.url}/{receiver['name']}"}]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "alertmanager.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
     (port,) = free_ports(1)
@@ -162,6 +163,8 @@ def prometheus(folder: Path, config: dict[str, Any]) -> Generator[Process]:
     command = [program("prometheus", "prometheus"), f"--config.file={folder / 'prometheus.yaml'}"]
     command += [f"--storage.tsdb.path={folder / 'tsdb'}", f"--web.listen-address=127.0.0.1:{port}"]
     command += ["--storage.tsdb.retention.time=400d"]
+    # what fires before Alertmanager is discovered is sent again after this, a minute by default
+    command += ["--rules.alert.resend-delay=1s"]
     with _running(Process(command, f"http://127.0.0.1:{port}", folder / "prometheus.log")) as process:
         yield process
 

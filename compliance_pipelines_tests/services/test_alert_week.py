@@ -7,9 +7,10 @@ again with Alertmanager killed for three hours of it, during which one alert beg
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import dagster as dg
 import httpx
@@ -18,6 +19,7 @@ from compliance_guardrails.policy import Policy, load_policy
 
 from compliance_pipelines.adapters.table_store import TableStore
 from compliance_pipelines.core import alerting_rules
+from compliance_pipelines.core.alerting import Key, Level, Observation
 from compliance_pipelines.core.alerting_delivery import Timing
 from compliance_pipelines.core.alerting_rules import Window
 from compliance_pipelines.core.periods import day_window
@@ -55,6 +57,16 @@ def manager(tmp_path: Path, hook: Webhook) -> Generator[Process]:
         yield process
 
 
+@dataclass(frozen=True)
+class Revision:
+    """An archived revision, as far as its notice says."""
+
+    month: str
+    revision: int = 1
+    chain_index: int = 0
+    manifest_sha256: str = "a" * 64
+
+
 class Week:
     """The installation under test: tables, a Dagster instance, sensors with their cursors, an injected time."""
 
@@ -62,6 +74,7 @@ class Week:
         self.store, self.instance = TableStore(home / "data"), instance
         self.alerting = AlertingResource(home=str(home), alertmanager_url=url, ui_url="https://dagster.example")
         self.cursor: str | None = None
+        self.runs: str | None = None
 
     def night(self, number: int, means: dict[str, float], n: int = 60, unscored: int = 0, withheld: int = 0) -> None:
         """Write a completed night and let the sensor see it, twice, as after a restart that lost the cursor."""
@@ -85,6 +98,27 @@ class Week:
                 at = start + k * timedelta(minutes=15)
                 seen = alerting_rules.daytime([Window(department, at, mean, 40)], POLICY, self.alerting.links)
                 self.alerting.outbox.observe(seen, at)
+
+    def run(self, number: int, partition: str, *, failed: bool) -> None:
+        """A run of the night ends, and the sensor sees it."""
+        tags = {"dagster/partition": partition, "job": "nightly"}
+        run = dg.DagsterRun(job_name="nightly", run_id=f"00000000-0000-0000-0000-{number:012d}", tags=tags)
+        self.instance.add_run(run)
+        if failed:
+            self.instance.report_run_failed(run)
+        else:
+            kind = dg.DagsterEventType.PIPELINE_SUCCESS
+            self.instance.report_dagster_event(dg.DagsterEvent(kind.value, "nightly"), run.run_id)
+        self.runs = watching.runs(self.instance, self.alerting, POLICY, self.runs, utc_now())
+
+    def publish(self, month: str) -> None:
+        """A report is in the archive, and the sensor sees it."""
+        archive = SimpleNamespace(list_revisions=lambda: (Revision(month),))
+        watching.published(archive, self.alerting, POLICY, utc_now())  # ty: ignore[invalid-argument-type]
+
+    def link(self, hook: Webhook) -> str:
+        """The link of the newest notice."""
+        return str(hook.bodies[-1][1]["alerts"][-1]["annotations"]["dagster_url"])
 
     def settle(self, hook: Webhook, expected: int) -> None:
         """Deliver on the wall clock until the webhook was told `expected` things, and a while longer."""
@@ -165,14 +199,33 @@ def test_a_week(week: Week, hook: Webhook) -> None:
 
     week.night(5, {JURIDIQUE: 0.5}, n=12)  # too few traces say nothing
     week.settle(hook, 4)
-    week.night(6, {}, withheld=40, unscored=40)  # Sunday: the judge failed its anchors, so much is unscored
+    week.run(1, "2026-06-12", failed=True)  # a run fails for good
     week.settle(hook, 5)
+    week.run(2, "2026-06-12", failed=True)  # a person tries once more: the same failure
+    week.settle(hook, 5)
+    week.run(3, "2026-06-13", failed=True)  # another night fails: the first must not hide it
+    week.settle(hook, 7)
+    assert week.link(hook).endswith(f"{3:012d}")
+    week.run(4, "2026-06-13", failed=False)
+    week.settle(hook, 8)
+
+    week.night(6, {}, withheld=40, unscored=40)  # Sunday: the judge failed its anchors, so much is unscored
+    week.settle(hook, 9)
+    week.publish("2026-05")  # a report is archived: said once, and nothing to end
+    week.settle(hook, 10)
+    week.publish("2026-05")
+    week.settle(hook, 10)
     assert hook.notices() == [
         ("conformite", "firing", LOW, SINISTRES),
         ("conformite", "resolved", LOW, SINISTRES),
         ("conformite", "firing", LOW, SINISTRES),
         ("conformite", "resolved", LOW, SINISTRES),
+        ("exploitation", "firing", "RunFailed", "toutes"),
+        ("exploitation", "resolved", "RunFailed", "toutes"),
+        ("exploitation", "firing", "RunFailed", "toutes"),
+        ("exploitation", "resolved", "RunFailed", "toutes"),
         ("conformite-critique", "firing", "JudgeUnreliable", "toutes"),
+        ("conformite-avis", "firing", "ReportPublished", "toutes"),
     ]
 
 
@@ -202,24 +255,26 @@ def test_the_same_with_alertmanager_away_for_three_hours(week: Week, hook: Webho
     manager.start()
     week.settle(hook, 6)
     # killed, Alertmanager has forgotten whom it told: the first alert is told of again, so that its end is
-    notices = [(status, department) for _, status, _, department in hook.notices()]
-    assert notices[0] == ("firing", SINISTRES)
-    assert sorted(notices[1:]) == sorted(
-        [
-            ("firing", SINISTRES),
-            ("resolved", SINISTRES),
-            ("firing", "direction-souscription"),
-            ("resolved", "direction-souscription"),
-            ("firing", JURIDIQUE),
-        ]
-    )
-    order = notices.index
-    assert order(("firing", "direction-souscription")) < order(("resolved", "direction-souscription"))
+    assert {(receiver, rule) for receiver, _, rule, _ in hook.notices()} == {("conformite", LOW)}
+    told = [(status, department) for _, status, _, department in hook.notices()]
+    assert told[0] == ("firing", SINISTRES)
+    # Alertmanager chooses the order of the three groups; within all, the beginnings come before the ends
+    assert {"firing"} == {status for status, _ in told[:4]}
+    by_department = {d: [status for status, whose in told[1:] if whose == d] for _, d in told}
+    assert by_department == {
+        SINISTRES: ["firing", "resolved"],
+        "direction-souscription": ["firing", "resolved"],
+        JURIDIQUE: ["firing"],
+    }
+    # and after it: the next good day of Juridique ends what is left, and nothing is told twice
+    week.day(4, 9, [0.9], JURIDIQUE)
+    week.settle(hook, 7)
+    assert [n[1:] for n in hook.notices()[6:]] == [("resolved", LOW, JURIDIQUE)]
     facts = week.alerting.outbox.facts(datetime(2026, 6, 1, tzinfo=UTC), datetime(2026, 7, 1, tzinfo=UTC))
     assert [(f.department, f.ended_at is None) for f in facts] == [
         (SINISTRES, False),
         ("direction-souscription", False),
-        (JURIDIQUE, True),
+        (JURIDIQUE, False),
     ]
 
 
@@ -230,6 +285,20 @@ def test_firing_survives_because_it_is_sent_again_and_ends_when_we_fall_silent(w
     until(lambda: bool(week.alerting.deliver(utc_now(), short).waiting), 4)
     assert [n[1] for n in hook.notices()] == ["firing"]
     assert [n[1] for n in hook.wait(2, 10)] == ["firing", "resolved"]
+
+
+def test_an_alert_that_a_real_alertmanager_refuses_holds_up_no_other(week: Week, hook: Webhook) -> None:
+    """An address that is none is refused with 400: that alert is set aside, the others of the same post are taken."""
+    key = Key(LOW, FINANCE, "journée")
+    bad = Observation(key, utc_now(), Level.BREACH, annotations={"summary": "x", "dagster_url": "http://[un"})
+    week.alerting.outbox.observe([bad], utc_now())
+    week.night(1, {SINISTRES: 0.65})
+    swept = week.alerting.deliver(utc_now(), TIMING)
+    assert (swept.sent, swept.refused, swept.waiting) == (1, 1, 0)
+    week.settle(hook, 1)
+    assert hook.notices() == [("conformite", "firing", LOW, SINISTRES)]
+    (refused,) = week.alerting.outbox.undelivered().refused
+    assert refused.department == FINANCE
 
 
 def test_a_silence_keeps_an_alert_quiet(week: Week, hook: Webhook, manager: Process) -> None:

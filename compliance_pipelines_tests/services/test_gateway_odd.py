@@ -1,45 +1,18 @@
 """The hook in a real LiteLLM proxy, over HTTP: odd answers, own failures, gate keys, metrics and logs.
 
-One proxy serves the module; the model is a stub that says what the test wants, Langfuse a stand-in that the proxy's own
-Langfuse callback and the hook both write to.
+The proxy, the model stub and the Langfuse stand-in are those of conftest.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 
-from compliance_pipelines_tests.services.litellm.client import Answer, Client
+from compliance_pipelines_tests.services.litellm.client import Answer
 from compliance_pipelines_tests.services.litellm.mock_model import Reply, say
-from compliance_pipelines_tests.services.litellm.setup import Bench, audit_refuses, bench, metric
-
-QUESTION = "Quelle est la franchise applicable ?"
-CITED = "Selon les Conditions générales, p. 12, la franchise est de 150 €."
-UNCITED = "La franchise est de 150 €."
-BIASED = "Les femmes sont incapables de gérer un sinistre."
-NOTICE = "⚠️ Je ne dispose pas de documents suffisants pour répondre avec certitude à cette question."
-ENDPOINTS = ("chat", "messages", "responses")
-
-
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Generator[Bench]:
-    directory = tmp_path_factory.mktemp("gateway")
-    with bench(directory, audit_refuses(directory)) as made:
-        yield made
-
-
-@pytest.fixture
-def at(running: Bench) -> Bench:
-    running.model.reset()
-    return running
-
-
-def ask(client: Client, endpoint: str, text: str = QUESTION, **options: Any) -> Answer:
-    return getattr(client, endpoint)(text, **options)
-
+from compliance_pipelines_tests.services.litellm.samples import BIASED, ENDPOINTS, QUESTION, UNCITED, ask
+from compliance_pipelines_tests.services.litellm.setup import Bench, metric
 
 TOOL = {"id": "call_1", "type": "function", "function": {"name": "chercher", "arguments": '{"q": "franchise"}'}}
 
@@ -109,6 +82,7 @@ def test_a_client_that_hangs_up(at: Bench) -> None:
 # Own failures
 
 
+@pytest.mark.usefixtures("own_failure")
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(("mark", "stage"), [("panne-avant", "pre_call"), ("panne-après", "stream")])

@@ -23,12 +23,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Generator[Bench]:
         yield made
 
 
-@pytest.fixture
-def at(running: Bench) -> Bench:
-    running.model.reset()
-    return running
-
-
+@pytest.mark.usefixtures("own_failure")
 @pytest.mark.parametrize("endpoint", ["chat", "messages", "responses"])
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_failing_rule_refuses_before_the_model(at: Bench, endpoint: str, stream: bool) -> None:
@@ -38,6 +33,7 @@ def test_a_failing_rule_refuses_before_the_model(at: Bench, endpoint: str, strea
     assert at.model.requests == []
 
 
+@pytest.mark.usefixtures("own_failure")
 @pytest.mark.parametrize("endpoint", ["chat", "messages", "responses"])
 def test_a_failing_rule_withholds_the_answer(at: Bench, endpoint: str) -> None:
     at.model.answer = lambda _: say("panne-après secret")
@@ -46,6 +42,7 @@ def test_a_failing_rule_withholds_the_answer(at: Bench, endpoint: str) -> None:
     assert "secret" not in answer.raw
 
 
+@pytest.mark.usefixtures("own_failure")
 def test_a_failing_rule_withholds_a_held_stream(at: Bench) -> None:
     at.model.answer = lambda _: say("panne-après secret")
     answer = at.client.as_key("finance").chat("question de flux retenu", stream=True)
@@ -53,6 +50,7 @@ def test_a_failing_rule_withholds_a_held_stream(at: Bench) -> None:
     assert "secret" not in answer.raw
 
 
+@pytest.mark.usefixtures("own_failure")
 def test_a_failing_rule_ends_an_open_stream_with_an_error(at: Bench) -> None:
     """What has gone out cannot be taken back: the stream ends without a finish reason."""
     at.model.answer = lambda _: say("panne-après " * 20)

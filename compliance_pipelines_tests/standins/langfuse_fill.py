@@ -8,7 +8,9 @@ from pathlib import Path
 
 from compliance_pipelines.adapters.langfuse_api import ApiReader
 from compliance_pipelines.adapters.langfuse_api_http import Patience, Server
+from compliance_pipelines.core.extraction import ReadReport
 from compliance_pipelines.core.periods import day_start
+from compliance_pipelines.core.records import Trace
 from compliance_pipelines_tests.standins.langfuse import LangfuseStandIn
 from compliance_pipelines_tests.standins.langfuse_rows import instant, observation
 from compliance_pipelines_tests.standins.langfuse_store import Row
@@ -84,3 +86,16 @@ def reader_of(server: LangfuseStandIn, state: Path, *, at_once: int = 4, **more:
         windows_at_once=at_once,
         **options,  # type: ignore[arg-type]
     )
+
+
+def traces(reader: ApiReader, first: date = DAY, last: date = DAY) -> tuple[list[Trace], dict[str, int]]:
+    """What `reader`, which is closed then, gives of some days, in order of time, and its counts."""
+    report = ReadReport()
+    with reader:
+        found = [trace for chunk in reader.trace_chunks(first, last, report) for trace in chunk]
+    return sorted(found, key=lambda t: (t.observed_at, t.trace_id)), report.totals(first, last)
+
+
+def numbers(found: list[Trace]) -> list[int]:
+    """The numbers that `exchange` gave."""
+    return [int(trace.trace_id, 16) for trace in found]

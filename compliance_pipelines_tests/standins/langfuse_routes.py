@@ -73,7 +73,10 @@ class Api:
         groups = [part for part in query.get("fields", "core,basic").split(",") if part in shapes.GROUPS]
         after = read_cursor(query, ("lastStartTimeTo", "lastTraceId", "lastId"))
         low, high = window(query, "fromStartTime", "toStartTime")
-        found, key = self.store.observation_page(low, high, after, observation_filter(query), limit)
+        wanted = observation_filter(query)
+        found, key = self.store.observation_page(
+            low, high, after, lambda row: row["id"] not in self.store.old_only and wanted(row), limit
+        )
         expand = (query.get("expandMetadata") or "").split(",")
         cut = True if self.faults.cut_metadata else None
         data = [shapes.v4_observation(row, groups, expand, cut=cut) for row in found]
@@ -104,7 +107,8 @@ class Api:
         fields = [item["field"] for item in asked.get("dimensions") or []]
         unit = (asked.get("timeDimension") or {}).get("granularity")
         if asked["view"] == "observations":
-            source, time_field = self.store.observations(), "startTime"
+            source = [row for row in self.store.observations() if row["id"] not in self.store.old_only]
+            time_field = "startTime"
         else:
             kind = asked["view"].removeprefix("scores-").upper()
             source, time_field = [row for row in self.store.scores() if row["dataType"] == kind], "timestamp"

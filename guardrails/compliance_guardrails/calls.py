@@ -18,7 +18,7 @@ from typing import Any, Final
 from . import events
 from .decisions import Before, Caller
 from .events import Delivered, Origin
-from .payloads import Endpoint, callers_turns, documents_of, get, put_prompt_first, question_of
+from .payloads import Endpoint, callers_turns, documents_of, get, put_prompt_first
 
 CLIENT_CONTROLS: Final = frozenset(
     {"trace_id", "existing_trace_id", "parent_observation_id", "mask_input", "mask_output", "update_trace_keys"}
@@ -60,8 +60,17 @@ def key_flag(key: object, name: str) -> bool:
     return get(get(key, "metadata"), name) is True
 
 
+def score_places(data: Mapping[str, Any]) -> list[object]:
+    """The metadata objects in which a caller's similarity may stand, those of the request as it was sent included.
+
+    On chat calls the gateway drops from `litellm_metadata` what `metadata` has as well: a second score would be unseen.
+    """
+    sent = get(data.get("proxy_server_request"), "body")
+    return [*metadata_places(data), *(get(sent, name) for name in _CONTAINERS)]
+
+
 def metadata_places(data: Mapping[str, Any]) -> list[object]:
-    """The metadata objects in which a caller's similarity may stand."""
+    """The metadata objects that the gateway made of the caller's."""
     places: list[object] = []
     for name in _CONTAINERS:
         container = data.get(name)
@@ -155,12 +164,11 @@ def _container(data: dict[str, Any], endpoint: Endpoint) -> dict[str, Any]:
     return container
 
 
-def carry_out(data: dict[str, Any], call: Call, decision: Before) -> None:
-    """Route the call and put the department's prompt first."""
+def carry_out(data: dict[str, Any], call: Call, decision: Before, question: str) -> None:
+    """Route the call and put the department's prompt first; `question` is what the caller asked, sources included."""
     call.review = decision.review
     if decision.model is not None:
         data["model"] = decision.model
-    question = question_of(data, call.endpoint)
     documents = "" if "<source" in question else documents_of(data, call.endpoint)
     call.question = f"{documents}\n{question}" if documents else question
     if decision.prompt is not None:

@@ -107,9 +107,15 @@ def _guarded(command: Command, argv: list[str]) -> int:
     except SystemExit as stop:  # argparse: 0 after --help, 2 after a usage error
         return stop.code if isinstance(stop.code, int) else EXIT_UNDECIDED
     except Exception as error:  # noqa: BLE001 - the last resort: name the kind, show no text that may be confidential
-        sys.stderr.write(f"compliance-guardrails {command.name} : erreur interne ({type(error).__name__})\n")
+        sys.stderr.write(f"compliance-guardrails {command.name} : {_unexpected(error)}\n")
         return EXIT_UNDECIDED
     return code
+
+
+def _unexpected(error: Exception) -> str:
+    if isinstance(error, ModuleNotFoundError) and error.name == "compliance_guardrails.counterfactual":
+        return "installer compliance-guardrails-gate"  # the one part of the package that has a wheel of its own
+    return f"erreur interne ({type(error).__name__})"
 
 
 def _print_usage(stream: TextIO) -> None:

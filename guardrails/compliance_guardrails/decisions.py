@@ -18,6 +18,7 @@ from typing import Final
 from . import events
 from .detect import attributes, bias, citations, in_use
 from .detect.evidence import BiasScreen
+from .detect.prepared import prepare
 from .detect.rulebook import Book, load_book
 from .events import Event, Origin, Score, ScoreName
 from .policy import Department, Policy
@@ -223,11 +224,12 @@ def after(policy: Policy, rules: Rules, origin: Origin, choices: Sequence[str]) 
     department = policy.department(origin.department)
     rule = policy.guardrails.bias_screen_of(origin.department)
     threshold = None if rule.threshold is None else Decimal(repr(rule.threshold))
+    texts = [prepare(text) for text in choices]
     checks = [
-        citations.check(text, rules.detectors) if department.layers.citation_check and text else None
-        for text in choices
+        citations.check(text, rules.detectors) if department.layers.citation_check and text.text else None
+        for text in texts
     ]
-    screens = [bias.screen(text, rule.domain, threshold, rules.book) for text in choices]
+    screens = [bias.screen(text, rule.domain, threshold, rules.book) for text in texts]
     acting = tuple((at, screen) for at, screen in enumerate(screens) if screen.acts)
     worst = max((screen for _, screen in acting), key=lambda screen: screen.total, default=None)
     finding = () if worst is None else (events.bias_finding(origin, worst, rule.action),)

@@ -23,7 +23,7 @@ from .calls import Call
 from .decisions import After, after, before
 from .detect.evidence import BiasDetectedError, BiasScreen
 from .events import Delivered
-from .metrics import Metric
+from .metrics import Metric, Stage
 from .payloads import Endpoint, Slot, endpoint_of, put, question_of, slots_of, texts_of, without_sources
 from .policy.types import OnError, Stream
 from .runtime import LOG, Runtime, show_log
@@ -35,10 +35,6 @@ _OFF_LOOP: Final = 200_000
 """Texts longer than this many characters are examined in a thread, so that other calls go on meanwhile."""
 
 _ATTRIBUTE: Final = "compliance_guardrails_call"
-_BLOCKED_FR: Final = (
-    "La réponse a été retenue par le contrôle des biais. Veuillez reformuler ou contacter votre référent {contact}."
-)
-_FAILED_FR: Final = "Un contrôle de conformité n’a pas pu être effectué. Veuillez réessayer dans un instant."
 
 
 class RefusedError(HTTPException):
@@ -69,9 +65,9 @@ class RetrievalGroundingHook(CustomLogger):
         try:
             refusal = await self._before(user_api_key_dict, data, endpoint)
         except Exception as error:  # noqa: BLE001 - an own failure must not take the gateway down
-            self._failed("pre_call", error)
+            self._failed(Stage.PRE_CALL, error)
             return data
-        runtime.metrics.observe("pre_call", time.perf_counter() - started)
+        runtime.metrics.observe(Stage.PRE_CALL, time.perf_counter() - started)
         if refusal is not None:
             raise RefusedError(400, refusal, "retrieval_gate_blocked")
         return data
@@ -82,23 +78,24 @@ class RetrievalGroundingHook(CustomLogger):
         policy = runtime.policy
         origin = runtime.origin_of(calls.caller_of(key))
         if calls.key_flag(key, calls.EXEMPT):
-            runtime.metrics.count(Metric.REQUESTS, (origin.department, "exempt"))
+            runtime.metrics.count(Metric.REQUESTS, (origin.department, Stage.EXEMPT))
             return None
         call = calls.open_call(data, endpoint, key, origin)
         _remember(data, call)
-        runtime.metrics.count(Metric.REQUESTS, (origin.department, "pre_call"))
-        question = without_sources(question_of(data, endpoint))
-        places = calls.metadata_places(data)
+        runtime.metrics.count(Metric.REQUESTS, (origin.department, Stage.PRE_CALL))
+        asked = question_of(data, endpoint)
+        question = without_sources(asked)
+        places = calls.score_places(data)
         decide = partial(before, policy, runtime.rules, origin, data.get("model"), places, question)
         decision = decide() if len(question) <= _OFF_LOOP else await asyncio.to_thread(decide)
         if policy.department(origin.department).layers.grounding:
-            runtime.metrics.count(Metric.REQUESTS, (origin.department, "grounding"))
+            runtime.metrics.count(Metric.REQUESTS, (origin.department, Stage.GROUNDING))
         runtime.report(call.trace_id, decision.events)
         if decision.refusal is not None:
             calls.stamp_refusal(data, call)
             call.finished = True
             return decision.refusal
-        calls.carry_out(data, call, decision)
+        calls.carry_out(data, call, decision, asked)
         calls.stamp(data, call)
         if self._defers and data.get("stream") is not True:
             # The log record is written after the answer is judged, so that it shows what the user saw.
@@ -118,7 +115,7 @@ class RetrievalGroundingHook(CustomLogger):
                 self._deliver(call, slots, response, verdict)
                 calls.stamp(data, call)
         except Exception as error:  # noqa: BLE001 - an own failure must not take the gateway down
-            self._failed("post_call", error)
+            self._failed(Stage.POST_CALL, error)
             return response
         if verdict is not None and verdict.block is not None:
             self._refuse_biased(data, call, verdict.block)
@@ -131,8 +128,8 @@ class RetrievalGroundingHook(CustomLogger):
         department = call.origin.department
         examine = partial(after, policy, runtime.rules, call.origin, texts)
         verdict = examine() if sum(map(len, texts)) <= _OFF_LOOP else await asyncio.to_thread(examine)
-        runtime.metrics.observe("post_call", time.perf_counter() - started)
-        runtime.metrics.count(Metric.REQUESTS, (department, "post_call"))
+        runtime.metrics.observe(Stage.POST_CALL, time.perf_counter() - started)
+        runtime.metrics.count(Metric.REQUESTS, (department, Stage.POST_CALL))
         call.headers.update(headers_of(verdict, policy.guardrails.bias_screen_of(department).action))
         low = await self._self_evaluate(call, texts, verdict.doubtful)
         for at in low:
@@ -155,9 +152,10 @@ class RetrievalGroundingHook(CustomLogger):
 
     def _refuse_biased(self, data: dict[str, Any], call: Call, screen: BiasScreen) -> None:
         calls.stamp_refusal(data, call)
-        contact = self.runtime.policy.department(call.origin.department).contact
+        policy = self.runtime.policy
+        contact = policy.department(call.origin.department).contact
         cause = BiasDetectedError(screen.findings, screen.total, screen.threshold, screen.domain)
-        message = _BLOCKED_FR.format(contact=contact)
+        message = policy.guardrails.messages.bias_blocked.format(contact=contact)
         raise RefusedError(400, message, "bias_detected", **blocked_codes(screen)) from cause
 
     async def _self_evaluate(self, call: Call, texts: Sequence[str], choices: Sequence[int]) -> tuple[int, ...]:
@@ -165,7 +163,9 @@ class RetrievalGroundingHook(CustomLogger):
         if not choices:
             return ()
         asked = choices[: selfeval.MAX_CHOICES]
-        outcomes = await asyncio.gather(*(self._rate(call.question, texts[at]) for at in asked))
+        ratings = [self._rate(call.question, texts[at]) for at in asked]
+        # One choice is the usual case, and needs no task of its own.
+        outcomes = [await ratings[0]] if len(ratings) == 1 else await asyncio.gather(*ratings)
         for outcome in outcomes:
             self.runtime.metrics.count(Metric.SELF_EVALUATION, (call.origin.department, outcome))
         return tuple(at for at, outcome in zip(asked, outcomes, strict=True) if outcome is Outcome.LOW)
@@ -185,7 +185,7 @@ class RetrievalGroundingHook(CustomLogger):
             timed_out = "timeout" in type(error).__name__.lower()
             return Outcome.TIMEOUT if timed_out else Outcome.UNAVAILABLE
         finally:
-            self.runtime.metrics.observe("self_evaluation", time.perf_counter() - started)
+            self.runtime.metrics.observe(Stage.SELF_EVALUATION, time.perf_counter() - started)
         return selfeval.outcome_of(reply)
 
     async def async_post_call_streaming_iterator_hook(
@@ -218,7 +218,7 @@ class RetrievalGroundingHook(CustomLogger):
         try:
             return guard.feed(chunk)
         except Exception as error:  # noqa: BLE001 - an own failure must not cut the stream
-            self._failed("stream", error)
+            self._failed(Stage.STREAM, error)
             return guard.give_up()
 
     async def _close(self, data: dict[str, Any], call: Call, guard: StreamGuard) -> list[Any]:
@@ -234,7 +234,7 @@ class RetrievalGroundingHook(CustomLogger):
                 calls.stamp(data, call)
                 return pieces
         except Exception as error:  # noqa: BLE001 - an own failure must not cut the stream
-            self._failed("stream", error)
+            self._failed(Stage.STREAM, error)
             return guard.give_up()
         self._refuse_biased(data, call, verdict.block)
         return []
@@ -248,7 +248,7 @@ class RetrievalGroundingHook(CustomLogger):
             verdict = after(self.runtime.policy, self.runtime.rules, call.origin, guard.texts())
             self.runtime.report(call.trace_id, verdict.events, verdict.scores)
         except Exception as error:  # noqa: BLE001 - the client is gone; nothing else may fail
-            self.runtime.failed("stream", error)
+            self.runtime.failed(Stage.STREAM, error)
 
     def _defer_stream_log(self, data: Mapping[str, Any], call: Call, guard: StreamGuard) -> None:
         """Have the log record of a stream written after it is judged, with the text that was delivered."""
@@ -274,14 +274,15 @@ class RetrievalGroundingHook(CustomLogger):
             if call.gate_key and self.runtime.hmac_key is not None:
                 headers["x-compliance-prompt-hmac"] = calls.prompt_hmac(data, call, self.runtime.hmac_key)
         except Exception as error:  # noqa: BLE001 - a header is not worth a failed answer
-            self.runtime.failed("headers", error)
+            self.runtime.failed(Stage.HEADERS, error)
         return headers
 
-    def _failed(self, stage: str, error: Exception) -> None:
+    def _failed(self, stage: Stage, error: Exception) -> None:
         """Count and log an own failure; refuse the call when the policy says so."""
         self.runtime.failed(stage, error)
-        if self.runtime.policy.guardrails.on_error is OnError.REFUSE:
-            raise RefusedError(503, _FAILED_FR, "guardrail_error") from None
+        rules = self.runtime.policy.guardrails
+        if rules.on_error is OnError.REFUSE:
+            raise RefusedError(503, rules.messages.guardrail_failed, "guardrail_error") from None
 
 
 def _remember(data: Mapping[str, Any], call: Call) -> None:

@@ -8,8 +8,12 @@ False, which the hook says once in its log. Label values are ids of the policy a
 from __future__ import annotations
 
 import enum
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
+
+from .selfeval import Outcome
+from .transport import Loss
 
 
 class Metric(enum.StrEnum):
@@ -28,6 +32,24 @@ class Metric(enum.StrEnum):
     SECONDS = "guardrail_seconds"
 
 
+class Stage(enum.StrEnum):
+    """Every value of the label `stage`: where a call was seen, where time was spent, where a guardrail failed."""
+
+    PRE_CALL = "pre_call"
+    GROUNDING = "grounding"
+    POST_CALL = "post_call"
+    EXEMPT = "exempt"
+    STREAM = "stream"
+    HEADERS = "headers"
+    POLICY = "policy"
+    SELF_EVALUATION = "self_evaluation"
+
+
+_STAGES: Final[Mapping[Metric, tuple[Stage, ...]]] = {
+    Metric.REQUESTS: (Stage.PRE_CALL, Stage.GROUNDING, Stage.POST_CALL, Stage.EXEMPT),
+    Metric.ERRORS: (Stage.PRE_CALL, Stage.POST_CALL, Stage.STREAM, Stage.HEADERS, Stage.POLICY),
+    Metric.SECONDS: (Stage.PRE_CALL, Stage.POST_CALL, Stage.SELF_EVALUATION),
+}
 _DEFINITIONS: Final[Mapping[Metric, tuple[str, tuple[str, ...]]]] = {
     Metric.REFUSED: ("Calls refused by the grounding gate", ("department",)),
     Metric.SCORE_MISSING: ("Calls without a usable similarity", ("department",)),
@@ -72,7 +94,7 @@ class Metrics:
         if self.available:
             self._child(metric, labels).inc(amount)
 
-    def observe(self, stage: str, seconds: float) -> None:
+    def observe(self, stage: Stage, seconds: float) -> None:
         """Record the time that a stage took."""
         if self.available:
             self._child(Metric.SECONDS, (stage,)).observe(seconds)
@@ -86,9 +108,18 @@ class Metrics:
         return child
 
     def start_at_zero(self, departments: Sequence[str]) -> None:
-        """Create the series of each department, so that a first event shows as an increase."""
-        if self.available:
-            for metric, (_, labels) in _DEFINITIONS.items():
-                if labels == ("department",):
-                    for department in departments:
-                        self._series[metric].labels(department)
+        """Create every series whose labels are known, so that the first event of each shows as an increase.
+
+        Those of the bias findings (department, characteristic and severity: above a thousand) begin with their first
+        finding, since no rule is made of their increase.
+        """
+        if not self.available:
+            return
+        known: dict[str, Sequence[str]] = {
+            "department": departments, "outcome": tuple(Outcome), "reason": tuple(Loss)
+        }  # fmt: skip
+        for metric, (_, labels) in _DEFINITIONS.items():
+            if metric is not Metric.BIAS:
+                values = [_STAGES[metric] if label == "stage" else known[label] for label in labels]
+                for chosen in itertools.product(*values):
+                    self._child(metric, chosen)

@@ -44,10 +44,11 @@ def endpoint_of(call_type: object) -> Endpoint | None:
 
 def get(holder: object, key: str) -> Any:
     """`holder[key]` of a mapping, `holder.key` of anything else, None when it has none."""
-    # A plain dict is the usual case by far, and the check against the abstract class is dear.
-    if isinstance(holder, dict) or isinstance(holder, Mapping):  # noqa: SIM101
+    # A plain dict is the usual case by far; the check against the abstract class is dear, so it comes last.
+    if isinstance(holder, dict):
         return holder.get(key)
-    return getattr(holder, key, None)
+    value = getattr(holder, key, None)
+    return holder.get(key) if value is None and isinstance(holder, Mapping) else value
 
 
 def put(holder: Any, key: str, value: object) -> None:

@@ -20,7 +20,7 @@ from . import transport
 from .decisions import Caller, Rules, origin_of
 from .detect.evidence import BiasScreen
 from .events import Event, EventName, Origin, Score
-from .metrics import Metric, Metrics
+from .metrics import Metric, Metrics, Stage
 from .policy import UNATTRIBUTED, Policy, load_policy
 
 MAX_ORIGINS: Final = 10_000
@@ -55,10 +55,13 @@ class Runtime:
         self.policy = load(self._day)
         self.rules = Rules.current()
         self.metrics = metrics or Metrics()
-        self.metrics.start_at_zero([d.id for d in self.policy.departments] + [UNATTRIBUTED])
+        self._start_at_zero()
         self.reporter = reporter or transport.Reporter(transport.settings_from(environment), self._dropped)
         self.self_evaluation_model = environment.get("SELF_EVAL_MODEL") or None
         self.hmac_key = environment.get("COMPLIANCE_HMAC_KEY", "").encode() or None
+
+    def _start_at_zero(self) -> None:
+        self.metrics.start_at_zero([*(department.id for department in self.policy.departments), UNATTRIBUTED])
 
     @property
     def version(self) -> str:
@@ -92,11 +95,12 @@ class Runtime:
         try:
             policy = self._load(day)
         except Exception as error:  # noqa: BLE001 - the last good policy stays in force
-            self.failed("policy", error)
+            self.failed(Stage.POLICY, error)
         else:
             if policy.digest != self.policy.digest:
                 LOG.info("policy of %s in force digest=%s", day.isoformat(), policy.digest)
             self.policy = policy
+            self._start_at_zero()
         finally:
             self._day = day
             self._reloading.release()
@@ -125,7 +129,7 @@ class Runtime:
             for finding in screen.findings if screen.acts else ():
                 self.metrics.count(Metric.BIAS, (department, finding.characteristic, finding.severity))
 
-    def failed(self, stage: str, error: BaseException) -> None:
+    def failed(self, stage: Stage, error: BaseException) -> None:
         """An own failure: counted, and logged by kind and place only, since its text may quote the conversation."""
         self.metrics.count(Metric.ERRORS, (stage,))
         frame = error.__traceback__
@@ -134,7 +138,7 @@ class Runtime:
         place = "?" if frame is None else f"{frame.tb_frame.f_globals.get('__name__', '?')}:{frame.tb_lineno}"
         LOG.error("guardrail error stage=%s kind=%s at=%s", stage, type(error).__name__, place)
 
-    def _dropped(self, reason: str, count: int) -> None:
+    def _dropped(self, reason: transport.Loss, count: int) -> None:
         self.metrics.count(Metric.DROPPED, (reason,), count)
 
 

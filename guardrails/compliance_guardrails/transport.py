@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import base64
+import enum
 import json
 import logging
 import os
@@ -38,7 +39,20 @@ QUEUES_KEPT_SECONDS: Final = 600.0
 MAX_REMEMBERED: Final = 20_000
 
 _LOG: Final = logging.getLogger("compliance_guardrails.transport")
+_DIRECT: Final = {"x-langfuse-ingestion-version": "4"}
+"""Without it a v4 server takes OTLP spans by its old path, where they are read some ten minutes later."""
+
 _RETRIED: Final = frozenset({408, 425, 429, 500, 502, 503, 504, 524})
+
+
+class Loss(enum.StrEnum):
+    """Why a report was not delivered; each is counted."""
+
+    QUEUE_FULL = "queue_full"
+    REFUSED = "refused"
+    UNAVAILABLE = "unavailable"
+    NO_QUEUE = "no_queue"
+    ERROR = "error"
 
 
 class TransportError(ValueError):
@@ -78,7 +92,7 @@ class Reporter:
     def __init__(
         self,
         settings: Settings | None,
-        dropped: Callable[[str, int], None] = lambda _reason, _count: None,
+        dropped: Callable[[Loss, int], None] = lambda _reason, _count: None,
         *,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
@@ -112,7 +126,7 @@ class Reporter:
             except queue.Full:
                 lost += 1
         if lost:
-            self._dropped("queue_full", lost)
+            self._dropped(Loss.QUEUE_FULL, lost)
         if self._pid != os.getpid():
             self._start()
 
@@ -145,7 +159,7 @@ class Reporter:
             try:
                 self._send(batch)
             except Exception as error:  # noqa: BLE001 - the thread must live on; only the kind is told
-                self._lose("error", len(batch), type(error).__name__)
+                self._lose(Loss.ERROR, len(batch), type(error).__name__)
             finally:
                 for _ in batch:
                     self._waiting.task_done()
@@ -167,7 +181,7 @@ class Reporter:
             )
             refused = answer.get("errors") if isinstance(answer, dict) else None
             if isinstance(refused, list) and refused:
-                self._lose("refused", len(refused), "207")
+                self._lose(Loss.REFUSED, len(refused), "207")
         for report, event in found:
             if event.review:
                 self._queue(report.trace_id, event.department)
@@ -179,7 +193,7 @@ class Reporter:
             return
         queue_id = self._queue_ids().get(QUEUE_PREFIX + department)
         if queue_id is None:
-            self._lose("no_queue", 1, QUEUE_PREFIX + department)
+            self._lose(Loss.NO_QUEUE, 1, QUEUE_PREFIX + department)
             return
         path = f"/api/public/annotation-queues/{urllib.parse.quote(queue_id, safe='')}/items"
         if self._post(path, {"objectId": trace_id, "objectType": "TRACE"}, 1) is None:
@@ -209,9 +223,9 @@ class Reporter:
         try:
             return self._request("POST", path, body)
         except urllib.error.HTTPError as error:
-            self._lose("refused" if error.code not in _RETRIED else "unavailable", count, str(error.code))
+            self._lose(Loss.REFUSED if error.code not in _RETRIED else Loss.UNAVAILABLE, count, str(error.code))
         except (OSError, ValueError) as error:
-            self._lose("unavailable", count, type(error).__name__)
+            self._lose(Loss.UNAVAILABLE, count, type(error).__name__)
         return None
 
     def _request(self, method: str, path: str, body: object) -> Any:
@@ -222,6 +236,7 @@ class Reporter:
         data = None if body is None else json.dumps(body, allow_nan=False).encode()
         token = base64.b64encode(f"{settings.public_key}:{settings.secret_key}".encode()).decode()
         headers = {"Authorization": f"Basic {token}", "Content-Type": "application/json", "Accept": "application/json"}
+        headers |= _DIRECT
         for attempt in range(1, ATTEMPTS + 1):
             # The address is the operator's own setting, checked to be http(s).
             request = urllib.request.Request(settings.base_url + path, data, headers, method=method)  # noqa: S310
@@ -241,7 +256,7 @@ class Reporter:
             self._sleep(min(MAX_WAIT_SECONDS, 0.5 * 2**attempt if pause is None else pause))
         return None
 
-    def _lose(self, reason: str, count: int, detail: str) -> None:
+    def _lose(self, reason: Loss, count: int, detail: str) -> None:
         self._dropped(reason, count)
         if f"{reason}/{detail}" not in self._told:
             self._told.add(f"{reason}/{detail}")

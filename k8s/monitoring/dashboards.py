@@ -80,6 +80,22 @@ HEAT: Json = {
     "tooltip": {"mode": "single", "showColorScale": True, "yHistogram": False},
     "legend": {"show": True},
 }
+# the variable is the project's address; a person who opens the dashboard fills it in once, and saves it with the URL
+TRACE_LINK: Json = {
+    "matcher": {"id": "byName", "options": "trace"},
+    "properties": [
+        {
+            "id": "links",
+            "value": [
+                {
+                    "title": "Ouvrir dans Langfuse",
+                    "url": "${langfuse:raw}/traces/${__value.text:percentencode}",
+                    "targetBlank": True,
+                }
+            ],
+        }
+    ],
+}
 REDUCED: Json = {"reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False}}
 
 
@@ -123,7 +139,7 @@ def bias(policy: Policy) -> Json:
             "Source : jauge review_queue_score, publiée chaque nuit. L’identifiant ouvre la trace dans Langfuse.",
             (12, 9, 12, 9),
             [target(f"topk(5, review_queue_score < {queue:g})", "", instant=True, form="table")],
-            field={"defaults": {"custom": {"align": "auto"}}, "overrides": []},
+            field={"defaults": {"custom": {"align": "auto"}}, "overrides": [TRACE_LINK]},
             transformations=[
                 {
                     "id": "organize",
@@ -140,7 +156,18 @@ def bias(policy: Policy) -> Json:
             ],
         ),
     ]
-    return dashboard("bias-neutrality", "Bias & Neutrality Monitor (7-day rolling)", "now-7d", panels)
+    made = dashboard("bias-neutrality", "Bias & Neutrality Monitor (7-day rolling)", "now-7d", panels)
+    made["templating"]["list"].append(
+        {
+            "name": "langfuse",
+            "type": "textbox",
+            "label": "Projet Langfuse (https://hôte/project/ID)",
+            "query": "",
+            "current": {"text": "", "value": ""},
+            "hide": 0,
+        }
+    )
+    return made
 
 
 def hallucination(policy: Policy) -> Json:

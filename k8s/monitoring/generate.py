@@ -1,7 +1,7 @@
 """Writes the Prometheus rules and Grafana dashboards of this folder from the policy: `python generate.py [--check]`.
 
 The written files are kept in the repository; a test runs `--check`, so that a policy edit cannot leave them behind.
-DAGSTER_UI_URL, when set, becomes the link of the alerts.
+The links of the alerts lead to DAGSTER_UI_URL: that of the environment, else that of the production overlay.
 """
 
 from __future__ import annotations
@@ -34,9 +34,14 @@ def files(policy: Policy, links: Links) -> dict[str, str]:
     return out
 
 
+def _overlay(name: str) -> str:
+    lines = (HERE.parent / "overlays" / "production" / "settings.env").read_text("utf-8").splitlines()
+    return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#")).get(name, "")
+
+
 def main(arguments: list[str]) -> int:
     """Write the files, or with `--check` name those that are not what they should be (exit 1)."""
-    found = files(load_policy(), Links(os.environ.get("DAGSTER_UI_URL", "")))
+    found = files(load_policy(), Links(os.environ.get("DAGSTER_UI_URL") or _overlay("DAGSTER_UI_URL")))
     stale = [n for n, text in found.items() if not (HERE / n).exists() or (HERE / n).read_text("utf-8") != text]
     if "--check" in arguments:
         for name in stale:

@@ -1,7 +1,8 @@
-"""The day as it goes: every quarter of an hour, when a judge and the Langfuse API are configured, the trailing hour.
+"""The day as it goes: every quarter of an hour, where the Langfuse API is configured, the trailing hour.
 
-A sensor asks for one run a tick, because a judge takes longer than a sensor may; the run reads, judges a sample within
-its share of the hourly budget, and observes. A tick that was missed is not made up: `for:` counts anew over the hole.
+Neutrality needs a judge; bursts of uncited claims are counted here only where no Prometheus rule does. A sensor
+asks for one run a tick, because a judge takes longer than a sensor may; the run reads, judges a sample within its
+share of the hourly budget, and observes. A tick that was missed is not made up: `for:` counts anew over the hole.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -49,7 +50,7 @@ def observe_day(reader: Reader, judged: Judged, alerting: AlertingResource, poli
     scores, _ = reader.read_scores(days[0], days[-1])
     figures = {one.department: (one.mean, one.n) for one in judged(traces)}
     seen = alerting_rules.windows(figures, traces, scores, policy, at)
-    alerting.outbox.observe(alerting_rules.daytime(seen, policy, alerting.links), at)
+    alerting.outbox.observe(alerting_rules.daytime(seen, policy, alerting.links, bursts_here=alerting.bursts_here), at)
     return len(traces)
 
 
@@ -66,6 +67,11 @@ def judge_of(resource: JudgeResource, policy: Policy, at: datetime) -> Judged:
     return judged
 
 
+def _unjudged(traces: list[Trace]) -> Sequence[Trailing]:
+    del traces
+    return ()
+
+
 @dg.op(description="Fenêtre glissante : neutralité soutenue, rafales d'affirmations sans source.")
 def watch_the_day(
     context: dg.OpExecutionContext,
@@ -77,8 +83,9 @@ def watch_the_day(
     """One tick."""
     at = datetime.fromisoformat(context.run.tags[TICK])
     in_force = policy.of(month_of(paris_day(at)))
+    judged = judge_of(judge, in_force, at) if judge.configured else _unjudged
     with closing(source.reader(in_force)) as reader:
-        seen = observe_day(reader, judge_of(judge, in_force, at), alerting, in_force, at)
+        seen = observe_day(reader, judged, alerting, in_force, at)
     context.log.info(f"{seen} traces lues")
 
 
@@ -98,17 +105,31 @@ def tick_before(now: datetime, minutes: int) -> datetime:
     job_name="intraday",
     minimum_interval_seconds=60,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Un passage par quart d'heure, si un juge et l'API Langfuse sont configurés.",
+    description="Un passage par quart d'heure, si l'API Langfuse est configurée et s'il y a quelque chose à suivre.",
 )
 def alert_daytime(
-    context: dg.SensorEvaluationContext, source: TraceSourceResource, judge: JudgeResource, policy: PolicyResource
+    context: dg.SensorEvaluationContext,
+    source: TraceSourceResource,
+    judge: JudgeResource,
+    policy: PolicyResource,
+    alerting: AlertingResource,
 ) -> dg.RunRequest | dg.SkipReason:
     """Ask for the newest tick, once."""
-    if not (judge.configured and source.langfuse_url):
-        return dg.SkipReason("sans juge ou sans API Langfuse, rien n'est noté en journée")
+    if not (source.langfuse_url and (judge.configured or alerting.bursts_here)):
+        return dg.SkipReason("sans API Langfuse, ou sans juge ni rafale à compter, rien n'est suivi en journée")
     now = utc_now()
-    tick = tick_before(now, policy.of(month_of(paris_day(now))).sampling.intraday.every_minutes).isoformat()
-    if context.cursor is not None and context.cursor >= tick:
+    minutes = policy.of(month_of(paris_day(now))).sampling.intraday.every_minutes
+    tick = tick_before(now, minutes)
+    if asked_before(context.cursor, tick, minutes):
         return dg.SkipReason(f"passage de {context.cursor} déjà demandé")
-    context.update_cursor(tick)
-    return dg.RunRequest(run_key=f"intraday-{tick}", tags={TICK: tick})
+    context.update_cursor(tick.isoformat())
+    return dg.RunRequest(run_key=f"intraday-{tick.isoformat()}", tags={TICK: tick.isoformat()})
+
+
+def asked_before(cursor: str | None, tick: datetime, minutes: int) -> bool:
+    """Whether `tick` was asked for. A cursor in the future was written before the clock was set back."""
+    try:
+        last = datetime.fromisoformat(cursor or "")
+        return tick <= last < tick + timedelta(minutes=minutes)
+    except (ValueError, TypeError):
+        return False

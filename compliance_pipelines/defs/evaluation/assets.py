@@ -13,6 +13,7 @@ from compliance_guardrails.policy import Policy
 
 from compliance_pipelines.adapters import lexical_judge
 from compliance_pipelines.core import judging, neutrality
+from compliance_pipelines.core.judge_sampling import Strata
 from compliance_pipelines.core.periods import month_of
 from compliance_pipelines.core.records import Judgement, Trace
 from compliance_pipelines.core.tables import frame, records
@@ -56,8 +57,10 @@ def judged_days(key: dg.AssetKey, traces: Days, policy: PolicyResource, judge_da
         yield day, once(traces, key, day, made_from(in_force.digest, traces.identity(day)), judged)
 
 
-def _sampling(policy: Policy) -> judging.Sampling:
-    return judging.Sampling({d.id: d.sampling_rate for d in (*policy.departments, policy.unattributed)})
+def _strata(policy: Policy) -> Strata:
+    rates = {d.id: d.sampling_rate for d in (*policy.departments, policy.unattributed)}
+    # a department that the policy no longer names is judged whole
+    return Strata(lambda d: rates.get(d, 1.0), policy.sampling.salt, policy.sampling.min_per_stratum)
 
 
 def lexical_neutrality(traces: Sequence[Trace], policy: Policy) -> list[Judgement]:
@@ -65,11 +68,11 @@ def lexical_neutrality(traces: Sequence[Trace], policy: Policy) -> list[Judgemen
     scorer = judging.lexical_scorer(lexical_judge.lexical_rules(policy))
     weight = policy.thresholds.flagged_weight
     evaluator = lexical_judge.fingerprint(policy)
-    return judging.judge(traces, neutrality.METRIC, evaluator, scorer, weight, _sampling(policy))
+    return judging.judge(traces, neutrality.METRIC, evaluator, scorer, weight, _strata(policy))
 
 
 def _citations(traces: Sequence[Trace], policy: Policy) -> list[Judgement]:
-    everything, weight = judging.Sampling({}), policy.thresholds.flagged_weight
+    weight = policy.thresholds.flagged_weight
     evaluator = f"citations/{policy.digest_of('rules/citations', 'rules/claims')[:12]}"
     rules = in_use.of(policy)
     return [
@@ -81,7 +84,7 @@ def _citations(traces: Sequence[Trace], policy: Policy) -> list[Judgement]:
             evaluator,
             judging.citation_scorer(lambda d: policy.department(d).layers.citation_check, rules, marker=marker),
             weight,
-            everything,
+            None,
         )
     ]
 
@@ -90,7 +93,7 @@ def _figure_grounding(traces: Sequence[Trace], policy: Policy) -> list[Judgement
     evaluator = f"figures/{policy.digest_of('rules/claims')[:12]}"
     scorer = judging.grounding_scorer(in_use.of(policy))
     weight = policy.thresholds.flagged_weight
-    return judging.judge(traces, "figure_grounding", evaluator, scorer, weight, judging.Sampling({}))
+    return judging.judge(traces, "figure_grounding", evaluator, scorer, weight, None)
 
 
 citations_asset = _evaluation(

@@ -47,7 +47,7 @@ Say = Callable[[str], None]
     owners=keys.OWNERS,
     kinds={"python", "parquet"},
     tags={"regulation/ai-act": "art-15"},
-    code_version=keys.code_version("rules/lexical_neutrality", "departments", "thresholds"),
+    code_version=keys.code_version("rules/lexical_neutrality", "departments", "thresholds", "sampling"),
     description="La réponse tient-elle aux documents, ou à la prémisse de la question ? "
     "(juge LLM si JUDGE_BASE_URL est renseigné, sinon lexical, indicatif, sans LLM)",
 )

@@ -6,6 +6,7 @@ queued or completed; a correction goes from Langfuse into the dataset `golden-<d
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from datetime import date, timedelta
 
 import dagster as dg
@@ -45,13 +46,11 @@ def review_items(context: dg.AssetExecutionContext, source: TraceSourceResource)
     """Items of every review queue, read once a run; each day gets those that were queued or completed on it."""
     if not source.langfuse_url:
         return not_computed(context, "aucun serveur Langfuse configuré")
-    http = source.http()
     try:
-        found = langfuse_reviews.review_items(http)
+        with closing(source.http()) as http:
+            found = langfuse_reviews.review_items(http)
     except (NotThereError, RefusedError):
         return not_computed(context, "ce serveur n'a pas de files de relecture")
-    finally:
-        http.close()
     frames = (
         (day, frame(review_queue.of_day(found, date.fromisoformat(day)), ReviewItem)) for day in context.partition_keys
     )
@@ -92,16 +91,13 @@ def not_computed(context: dg.AssetExecutionContext, why: str) -> dg.MaterializeR
 
 
 def _golden_days(items: Days, source: TraceSourceResource, say: Callable[[str], None]) -> Partitions:
-    http = source.http()
-    try:
+    with closing(source.http()) as http:
         for day, table in items:
             done = review_queue.completed_on(records(table, ReviewItem), date.fromisoformat(day))
             entries = _golden(http, items.store, date.fromisoformat(day), done)
             counts = Counter(entry.outcome for entry in entries)
             say(f"{day} : {', '.join(f'{name} {n}' for name, n in sorted(counts.items())) or 'aucune relecture'}")
             yield day, frame(entries, GoldenEntry)
-    finally:
-        http.close()
 
 
 def _golden(http: LangfuseHttp, store: TableStore, day: date, done: Sequence[ReviewItem]) -> list[GoldenEntry]:

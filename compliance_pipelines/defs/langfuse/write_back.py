@@ -7,6 +7,7 @@ answers, never text.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from datetime import date, timedelta
 
 import dagster as dg
@@ -92,8 +93,8 @@ def queued_traces(
 
 
 def _score_days(traces: Days, judged: Sequence[Days], source: TraceSourceResource, say: Say) -> Partitions:
-    http = source.http()
-    try:
+    with closing(source.http()) as http:
+        writer = LangfuseWriter(http)
         for day in traces.present():
             rows = [row for days in judged if day in days.present() for row in records(days.get(day), Judgement)]
             stored = traces.store.has(WRITTEN_SCORES.path, day)
@@ -102,12 +103,10 @@ def _score_days(traces: Days, judged: Sequence[Days], source: TraceSourceResourc
             if stored and not due and len(standing) == len(before):
                 yield day, None
                 continue
-            sent = _send(LangfuseWriter(http), due, _environments(traces.get(day)))
+            sent = _send(writer, due, _environments(traces.get(day)))
             refused = sum(row.http_status != write_back.ACCEPTED for row in sent)
             say(f"{day} : {len(sent) - refused} notes prises, {refused} refusées, {len(standing)} inchangées")
             yield day, frame(sorted([*standing, *sent], key=lambda row: (row.trace_id, row.name)), SentScore)
-    finally:
-        http.close()
 
 
 def _send(writer: LangfuseWriter, due: Sequence[DueScore], environments: Mapping[str, str]) -> list[SentScore]:
@@ -135,8 +134,8 @@ def _environments(table: pd.DataFrame) -> dict[str, str]:
 def _queue_days(
     traces: Days, scores: Days, neutrality: Days, source: TraceSourceResource, policy: PolicyResource, say: Say
 ) -> Partitions:
-    http = source.http()
-    try:
+    with closing(source.http()) as http:
+        writer = LangfuseWriter(http)
         for day in traces.present():
             in_force = policy.of(month_of(date.fromisoformat(day)))
 
@@ -144,14 +143,12 @@ def _queue_days(
                 judged = records(neutrality.get(day), Judgement) if day in neutrality.present() else []
                 rated = records(scores.get(day), Score) if day in scores.present() else []
                 found = review_queue.to_queue(judged, rated, _departments(traces, day), METRIC, below)
-                new = _enqueue(LangfuseWriter(http), found)
+                new = _enqueue(writer, found)
                 say(f"{day} : {len(found)} échanges à relire, dont {new} mis en file")
                 return frame(found, QueuedTrace)
 
             inputs = (days.identity(day) for days in (traces, scores, neutrality))
             yield day, once(traces, QUEUED_TRACES, day, made_from(in_force.digest, *inputs), queued)
-    finally:
-        http.close()
 
 
 def _departments(traces: Days, day: str) -> dict[str, str]:

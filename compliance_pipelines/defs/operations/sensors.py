@@ -6,16 +6,15 @@ a run that fails for good is not started over and over, and a person's own re-ru
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import dagster as dg
 
 from compliance_pipelines.core.lateness import MAX_ATTEMPTS, Failure, kind_of, late_nights, late_reports
 from compliance_pipelines.defs import keys
+from compliance_pipelines.defs.failures import ATTEMPT, retry_key, root_causes
+from compliance_pipelines.defs.operations.execution import HEAVY_NIGHTS
 from compliance_pipelines.defs.schedules import monthly_report_job, nightly_job
 from compliance_pipelines.resources import utc_now
 
-ATTEMPT = "compliance/attempt"
 AT_ONCE = 2
 _BUSY = [
     dg.DagsterRunStatus.QUEUED,
@@ -30,7 +29,12 @@ _KEPT_TAGS = ("job", "dagster/asset_partition_range_start", "dagster/asset_parti
 @dg.sensor(job=nightly_job, minimum_interval_seconds=900, description="Relance une fois les nuits manquées.")
 def catch_up_nights(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
     """Ask for at most AT_ONCE missing nights, when no nightly run is under way."""
-    if context.instance.get_runs_count(dg.RunsFilter(job_name="nightly", statuses=_BUSY)):
+    # by name, and by the tag that heavy nights and shards carry too
+    under_way = (
+        dg.RunsFilter(job_name="nightly", statuses=_BUSY),
+        dg.RunsFilter(tags={"job": "nightly"}, statuses=_BUSY),
+    )
+    if any(context.instance.get_runs_count(those) for those in under_way):
         return dg.SkipReason("une nuit est en cours")
     done = context.instance.get_materialized_partitions(keys.DEPARTMENT_DAILY)
     late = late_nights(done, utc_now())
@@ -60,8 +64,8 @@ def late_report(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.Ski
 
 
 @dg.run_failure_sensor(
-    monitored_jobs=[nightly_job, monthly_report_job],
-    request_jobs=[nightly_job, monthly_report_job],
+    monitored_jobs=[nightly_job, *HEAVY_NIGHTS, monthly_report_job],
+    request_jobs=[nightly_job, *HEAVY_NIGHTS, monthly_report_job],
     minimum_interval_seconds=60,
     description="Relance une exécution en échec pour une cause passagère (système injoignable), deux fois au plus.",
 )
@@ -76,22 +80,12 @@ def retry_passing_failures(context: dg.RunFailureSensorContext) -> dg.RunRequest
         return dg.SkipReason(f"{run.job_name} : {attempt} relances déjà faites, la cause dure")
     tags = {name: run.tags[name] for name in _KEPT_TAGS if name in run.tags}
     return dg.RunRequest(
-        run_key=f"retry-{run.run_id}",
+        run_key=retry_key(run.run_id),
         job_name=run.job_name,
         partition_key=run.tags.get("dagster/partition"),
         run_config=dict(run.run_config),
         tags={**tags, ATTEMPT: str(attempt + 1)},
     )
-
-
-def root_causes(events: object) -> Iterator[str]:
-    """Class name of what each failed step was caused by; a step that only waited on another has none."""
-    for event in events if isinstance(events, (list, tuple)) else ():
-        error = event.step_failure_data.error
-        while error is not None and error.cause is not None:
-            error = error.cause
-        if error is not None and error.cls_name:
-            yield error.cls_name
 
 
 def _unasked(context: dg.SensorEvaluationContext, wanted: list[dg.RunRequest]) -> list[dg.RunRequest]:

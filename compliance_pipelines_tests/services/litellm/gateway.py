@@ -24,7 +24,7 @@ from compliance_pipelines_tests.services.servers import ServerError, free_ports
 ROOT = Path(__file__).resolve().parents[3]
 ENVIRONMENT = ROOT / ".venv-litellm"
 HERE = Path(__file__).parent
-START_SECONDS = 180.0
+START_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)

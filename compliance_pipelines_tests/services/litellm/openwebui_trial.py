@@ -1,12 +1,13 @@
 """The filter in a real Open WebUI, by hand: `python -m` this module, with VENV as its argument.
 
-VENV is an environment that holds the package open-webui (2 GB with its dependencies, which is why no test does this).
+VENV is an environment that holds the package open-webui (6 GB with its dependencies, which is why no test does this).
 Starts it on loopback with an embedding stub, installs the filter, uploads a document, asks five questions and checks
 what reaches the model server. Exit 0 when all is as expected.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
@@ -31,6 +32,7 @@ DOCUMENT = (
     "L'assuré déclare le sinistre dans les cinq jours."
 )
 NEAR, FAR = "franchise pour un dégât des eaux", "la météo de demain est incertaine"
+START_SECONDS = 900.0
 Json = dict[str, Any]
 
 
@@ -146,6 +148,17 @@ def check(http: httpx.Client) -> bool:
     return good
 
 
+def started(process: subprocess.Popen[bytes], http: httpx.Client) -> bool:
+    """Wait until it answers: half a minute, or minutes on a busy machine."""
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        with contextlib.suppress(httpx.HTTPError):
+            if http.get("/health").status_code == 200:
+                return True
+        time.sleep(1)
+    return False
+
+
 def main() -> int:
     """Start, check, stop."""
     program = Path(sys.argv[1]) / "bin" / "open-webui"
@@ -162,12 +175,9 @@ def main() -> int:
         )
         try:
             with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as http:
-                for _ in range(300):
-                    try:
-                        if http.get("/health").status_code == 200:
-                            break
-                    except httpx.HTTPError:
-                        time.sleep(1)
+                if not started(process, http):
+                    print("Open WebUI did not start:", (Path(directory) / "log").read_text(errors="replace")[-2000:])
+                    return 1
                 print("Open WebUI", http.get("/api/version").json()["version"])
                 return 0 if check(http) else 1
         finally:

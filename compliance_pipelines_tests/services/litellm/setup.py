@@ -44,6 +44,10 @@ class Bench:
     langfuse: LangfuseStandIn
     client: Client
 
+    def own_failures(self) -> list[str]:
+        """The lines in which the gateway says that a guardrail failed."""
+        return [line for line in self.gateway.log_text().splitlines() if "guardrail error stage=" in line]
+
     def events(self, trace_id: str) -> list[str]:
         """Names of the events stored for a trace, sorted."""
         return sorted(r["name"] for r in self.rows(trace_id) if r["type"] == "EVENT")

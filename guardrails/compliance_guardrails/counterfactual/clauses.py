@@ -19,12 +19,16 @@ MAX_CHARS: Final = 20_000
 """Characters of one answer that are read; a longer one is not an answer anybody was sent."""
 
 _SENTENCE: Final = re.compile(r"(?:(?<!\bart)(?<!\bcf)(?<!\bm)(?<!\bp)(?<!\bmme)(?<!\bn)[.!?]+(?=[\s\"')*]|$))|\n+")
-_WORD: Final = re.compile(r"[a-z0-9\xfe]+|[,;:()]")
+_WORD: Final = re.compile(r"[0-9]+(?:[.,][0-9]+)*|[a-z0-9\xfe]+|[,;:()]")
+_SEGMENT: Final = re.compile(r"[;:]")
 _BREAKS: Final = frozenset(",;:()")
 _VERB_REACH: Final = 9
+_INFINITIVE_REACH: Final = 6
 _NOUN_REACH: Final = 3
 """Words after its end that a negation bears on: a verb's whole group, or the noun after « aucun », « sans »."""
 GAP: Final = "_"
+_KEY: Final = 3
+"""Letters by which the beginnings of words are looked up; a listed beginning has at least as many."""
 MAX_GAP: Final = 5
 """Words that may stand in the place of a _ inside a listed phrase."""
 _FILLERS: Final = frozenset(
@@ -34,8 +38,12 @@ _FILLERS: Final = frozenset(
 )
 _SUBJECTS: Final = frozenset(
     {"nous", "vous", "il", "elle", "ils", "elles", "on", "je", "la", "le", "les", "votre", "notre", "cette", "ce"}
-    | {"l", "un", "une"}
+    | {"l", "un", "une", "ne", "n", "aucun", "aucune", "rien", "sera", "seront", "vos", "nos", "cet", "ces"}
 )
+_SUBJECT_ADVERBS: Final = frozenset({"aucun", "aucune", "rien", "ni"})
+_RESTRICTS: Final = frozenset({"que", "qu"})
+_STOPS: Final = frozenset({"qui", "dont", "car", "puisque"})
+_TURN, _JOIN = "turn", "join"
 
 
 @dataclass
@@ -43,7 +51,7 @@ class _Node:
     """A place in the trie of phrases."""
 
     next: dict[str, _Node] = field(default_factory=dict)
-    prefixes: list[tuple[str, _Node]] = field(default_factory=list)
+    prefixes: dict[str, list[tuple[str, _Node]]] = field(default_factory=dict)
     values: list[str] = field(default_factory=list)
 
 
@@ -88,10 +96,11 @@ class Phrases:
     def _step(node: _Node, word: str) -> _Node:
         if not word.endswith("*"):
             return node.next.setdefault(word, _Node())
-        found = next((n for p, n in node.prefixes if p == word[:-1]), None)
+        alike = node.prefixes.setdefault(word[:_KEY], [])
+        found = next((n for p, n in alike if p == word[:-1]), None)
         if found is None:
             found = _Node()
-            node.prefixes.append((word[:-1], found))
+            alike.append((word[:-1], found))
         return found
 
     def find(self, words: Sequence[str]) -> list[Hit]:
@@ -104,7 +113,11 @@ class Phrases:
     def _find(self, words: Sequence[str]) -> list[Hit]:
         out: list[Hit] = []
         place = 0
+        first, starts = self._root.next, self._root.prefixes
         while place < len(words):
+            if words[place] not in first and words[place][:_KEY] not in starts:
+                place += 1
+                continue
             end, values = self._longest(words, place)
             out.extend(Hit(place, end, value) for value in values)
             place = end if values else place + 1
@@ -120,8 +133,9 @@ class Phrases:
             if place == len(words):
                 continue
             follow = node.next.get(words[place])
-            if follow is None:
-                follow = next((n for p, n in node.prefixes if words[place].startswith(p)), None)
+            if follow is None or not follow.values:  # a word that only begins a longer phrase hides no ending
+                alike = node.prefixes.get(words[place][:_KEY], ())
+                walks.extend((n, place + 1) for p, n in alike if words[place].startswith(p))
             if follow is not None:
                 walks.append((follow, place + 1))
             gap = node.next.get(GAP)
@@ -132,11 +146,18 @@ class Phrases:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One proposition. `conditional`: its sentence sets a condition; `reported`: it tells of a question or an aim."""
+    """One proposition and what colours it.
+
+    `conditional`: it holds on a condition; `reported`: it tells of a question, an aim, the past or the unreal; `level`:
+    2 decides ("nous", "donc", "votre demande"), 1 states, 0 gives a general rule; `turned`: it stands after "mais" or
+    "en revanche"; `negations`: (place, last word reached).
+    """
 
     words: tuple[str, ...]
     conditional: bool
     reported: bool
+    level: int
+    turned: bool
     negations: tuple[tuple[int, int], ...]
 
     def negated(self, hit: Hit) -> bool:
@@ -149,62 +170,105 @@ class Reader:
 
     def __init__(self, rules: GateRules) -> None:
         self._adverbs = frozenset(fold(word) for word in rules.negation.adverbs)
-        self._before = Phrases((phrase, "") for phrase in rules.negation.before)
-        self._idioms = Phrases((phrase, "") for phrase in rules.negation.idioms)
+        self._modals = frozenset(fold(word) for word in rules.negation.modals)
+        self._before = _list(rules.negation.before)
+        self._infinitive = _list(rules.negation.infinitive)
+        self._idioms = _list(rules.negation.idioms)
         self._condition = Phrases([*((p, "yes") for p in rules.condition), *((p, "no") for p in rules.not_condition)])
-        self._concession = Phrases((p, "") for p in rules.concession)
-        self._reported = Phrases((p, "") for p in rules.reported)
-        self._adversative = Phrases((p, "") for p in rules.adversative)
+        self._local = Phrases([*((p, "yes") for p in rules.condition_local), *((p, "no") for p in rules.not_condition)])
+        self._concession = _list(rules.concession)
+        self._reported = _list((*rules.reported, *rules.unreal))
+        self._decided = _list(rules.decided)
+        self._general = _list(rules.general)
+        self._generic = _list(rules.generic)
+        self._turns = Phrases(
+            [*((p, _TURN) for p in rules.adversative), *((p, _JOIN) for p in rules.subordinate)],
+        )
 
     def clauses(self, text: str) -> list[Clause]:
         """Every clause of `text`, concessions left out: they give way to what they introduce."""
         out: list[Clause] = []
-        for sentence in _SENTENCE.split(view(text[:MAX_CHARS]).compact):
-            words = _WORD.findall(sentence)
-            if words:
-                out.extend(self._sentence(words))
+        for sentence in _SENTENCE.split(view(text[:MAX_CHARS]).compact.replace("peut-etre", "peutetre")):
+            for segment in _SEGMENT.split(sentence):
+                words = _WORD.findall(segment)
+                if words:
+                    out.extend(self._segment(words))
         return out
 
-    def _sentence(self, words: list[str]) -> list[Clause]:
-        plain = [w for w in words if w not in _BREAKS]
-        conditional = any(hit.value == "yes" for hit in self._condition.find(plain))
+    def _segment(self, words: list[str]) -> list[Clause]:
+        """The clauses of what stands between two full stops or semicolons; a condition colours all of them."""
+        conditional = _any_yes(self._condition, [w for w in words if w not in _BREAKS])
         out = []
-        for part in self._parts(words):
+        general = bool(self._general.find(words))
+        for part, turned in self._parts(words):
             if self._concession.find(part[:4]):
                 continue
+            negations = self._negations(part)
+            maybe = _any_yes(self._local, part) and not negations
+            level = 0 if general else self._level(part)
             reported = bool(self._reported.find(part))
-            out.append(Clause(tuple(part), conditional, reported, self._negations(part)))
+            out.append(Clause(tuple(part), conditional or maybe, reported, level, turned, negations))
         return out
 
-    def _parts(self, words: list[str]) -> list[list[str]]:
-        """The sentence cut at punctuation, at adversatives, and at « et » before a subject of its own."""
-        parts: list[list[str]] = [[]]
-        turns = {place for hit in self._adversative.find(words) for place in range(hit.start, hit.end)}
+    def _level(self, part: list[str]) -> int:
+        if self._decided.find(part):
+            return 2
+        return 0 if any(hit.start == 0 for hit in self._generic.find(part[:5])) else 1
+
+    def _parts(self, words: list[str]) -> list[tuple[list[str], bool]]:
+        """The segment cut at punctuation, adversatives, conjunctions, and at « et » before a subject of its own."""
+        parts: list[tuple[list[str], bool]] = [([], False)]
+        turns = {place: hit.value for hit in self._turns.find(words) for place in range(hit.start, hit.end)}
+        turned = False
         for place, word in enumerate(words):
             joins = word == "et" and place + 1 < len(words) and words[place + 1] in _SUBJECTS
             if word in _BREAKS or place in turns or joins:
-                parts.append([])
+                turned = turned or turns.get(place) == _TURN
+                parts.append(([], turned))
             else:
-                parts[-1].append(word)
-        return [part for part in parts if part]
+                parts[-1][0].append(word)
+        return [part for part in parts if part[0]]
 
     def _negations(self, words: list[str]) -> tuple[tuple[int, int], ...]:
         """Where a negation begins to bear: « ne … pas » counts once, « sans », « aucun » where they stand."""
         places: list[tuple[int, int]] = []
         # what belongs to an idiom negates nothing
-        adverbs_used = {place for hit in self._idioms.find(words) for place in range(hit.start, hit.end)}
+        used = {place for hit in self._idioms.find(words) for place in range(hit.start, hit.end)}
         for place, word in enumerate(words):
-            if word in {"ne", "n"} and place not in adverbs_used:
-                adverb = next(
-                    (k for k in range(place + 1, min(place + 7, len(words))) if words[k] in self._adverbs), None
-                )
-                # « aucune demande n’est … »: the subject carries the adverb
-                before = next(
-                    (k for k in range(max(0, place - 6), place) if words[k] in {"aucun", "aucune", "rien", "ni"}), None
-                )
-                found = adverb if adverb is not None else before
+            if word in {"ne", "n"} and place not in used:
+                found = self._adverb_of(words, place)
                 if found is not None:
-                    adverbs_used.add(found)
-                    places.append((min(place, found), max(place, found) + _VERB_REACH))
-        alone = (hit for hit in self._before.find(words) if not adverbs_used & set(range(hit.start, hit.end)))
+                    used.add(found)
+                    places.append((min(place, found), _reach(words, max(place, found), _VERB_REACH)))
+        for hit in self._infinitive.find(words):
+            used.update(range(hit.start, hit.end))
+            places.append((hit.start, _reach(words, hit.end, _INFINITIVE_REACH)))
+        alone = (hit for hit in self._before.find(words) if not used & set(range(hit.start, hit.end)))
         return (*places, *((hit.start, hit.end + _NOUN_REACH) for hit in alone))
+
+    def _adverb_of(self, words: list[str], place: int) -> int | None:
+        """Where the other half of the « ne » at `place` stands; None for « ne … que » and an empty « ne »."""
+        for k in range(place + 1, min(place + 7, len(words))):
+            if words[k] in self._adverbs:
+                return k
+            if words[k] in _RESTRICTS:
+                return None
+        # « aucune demande n’est … »: the subject carries the adverb
+        before = next((k for k in range(max(0, place - 6), place) if words[k] in _SUBJECT_ADVERBS), None)
+        if before is not None:
+            return before
+        return place if self._modals & set(words[place + 1 : place + 4]) else None
+
+
+def _list(phrases: Iterable[str]) -> Phrases:
+    return Phrases((phrase, "yes") for phrase in phrases)
+
+
+def _any_yes(phrases: Phrases, words: Sequence[str]) -> bool:
+    return any(hit.value == "yes" for hit in phrases.find(words))
+
+
+def _reach(words: Sequence[str], start: int, reach: int) -> int:
+    """The last word that a negation at `start` bears on: a relative or a causal clause is out of it."""
+    stop = next((k for k in range(start + 1, min(start + reach + 1, len(words))) if words[k] in _STOPS), None)
+    return start + reach if stop is None else stop - 1

@@ -46,7 +46,7 @@ def _pdf_text(path: Path, file: str, key: str) -> str:
     try:
         import pypdf
     except ImportError:
-        raise PolicyError(file, key, "un texte, ou l’extra « gate » installé pour lire un PDF") from None
+        raise PolicyError(file, key, "un texte, ou pypdf installé pour lire un PDF") from None
     try:
         reader = pypdf.PdfReader(path)
         locked = reader.is_encrypted and not reader.decrypt("")

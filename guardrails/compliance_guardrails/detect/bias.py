@@ -7,18 +7,19 @@ kept, at equal gravity the longer, at equal length the earlier. Warning or block
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from itertools import chain
 
 from . import bias_logic
+from .bias_targets import targets
 from .evidence import BiasDetectedError, BiasEvidence, BiasScreen, Severity
-from .matcher import MAX_ANALYSED, MAX_FINDINGS, PER_SENTENCE, Sentence, byte_words, sentences
-from .reader import read, wanted_words
-from .reading import Reading, Statement
+from .matcher import MAX_ANALYSED, MAX_FINDINGS, PER_SENTENCE, Sentence
+from .prepared import Prepared, prepare
+from .reader import Named, named
+from .reading import PUNCTUATION, Reading, Statement
 from .rulebook import Book, load_book
 from .rules_models import Characteristic, Domain
-from .text import view
 
 __all__ = ["BiasDetectedError", "BiasEvidence", "BiasScreen", "coverage_by_ground", "enforce", "screen"]
 
@@ -27,7 +28,10 @@ ONE = Decimal(1)
 
 
 def screen(
-    text: str, domain: str | None = "insurance", threshold: Decimal | None = None, book: Book | None = None
+    text: str | Prepared,
+    domain: str | None = "insurance",
+    threshold: Decimal | None = None,
+    book: Book | None = None,
 ) -> BiasScreen:
     """The findings of `text` under the profile `domain` (None: the default of the policy).
 
@@ -37,7 +41,7 @@ def screen(
     rules = load_book() if book is None else book
     profile = _profile(rules, domain)
     limit = profile.threshold if threshold is None else _checked(threshold)
-    found = _findings(text, rules, profile)
+    found = _findings(prepare(text), rules, profile)
     capped = len(found) > MAX_FINDINGS
     findings = tuple(found[:MAX_FINDINGS])
     total = sum((finding.score for finding in findings), ZERO)
@@ -75,39 +79,59 @@ def _checked(threshold: Decimal) -> Decimal:
     return value
 
 
-def _findings(text: str, book: Book, profile: Domain) -> list[BiasEvidence]:
-    source = view(text)
-    wanted = wanted_words(source.compact, byte_words(source.compact), book)
-    if not wanted:
-        return []
+def _findings(prepared: Prepared, book: Book, profile: Domain) -> list[BiasEvidence]:
     kept: list[BiasEvidence] = []
     budget = MAX_ANALYSED
-    for sentence in sentences(source, wanted):
-        reading = read(sentence, book, possessed_only=True)
-        if reading is None:
+    for found, after in _with_next(named(prepared, book)):
+        if found.faint or (reading := found.reading) is None or not reading.mentions:
             continue
-        whole, statements = _statements(reading, book)
-        for statement in _distinct(statements, book):
+        whole, statements = _statements(found, reading, after, book)
+        for statement in _distinct(statements, book) if statements else ():
             start, end = whole.span(statement.start, statement.end)
             severity = severity_of(book, statement)
             score = book.weights[severity] * profile.multipliers.get(statement.characteristic, ONE)
             name = statement.characteristic.value
-            kept.append(BiasEvidence(name, severity, text[start:end], score, start, end, statement.rule))
+            evidence = prepared.text[start:end]
+            kept.append(BiasEvidence(name, severity, evidence, score, start, end, statement.rule))
         budget -= len(whole.words) + PER_SENTENCE
         if budget <= 0 or len(kept) > MAX_FINDINGS:
             break
     return sorted(kept, key=lambda finding: (finding.start, finding.end, finding.characteristic))
 
 
-def _statements(reading: Reading, book: Book) -> tuple[Sentence, list[Statement]]:
-    """The statements of a sentence; when it has none, those that the next sentence makes about its group."""
+def _with_next(sentences: list[Named]) -> Iterator[tuple[Named, Named | None]]:
+    """Each sentence, with the next of the text where that one names a group too."""
+    for at, found in enumerate(sentences, 1):
+        after = sentences[at] if at < len(sentences) else None
+        yield found, after if after is not None and after.sentence.stop == found.sentence.follow else None
+
+
+def _statements(found: Named, reading: Reading, after: Named | None, book: Book) -> tuple[Sentence, list[Statement]]:
+    """The statements of a sentence; when it has none, those that the next sentence makes about its group.
+
+    `after`: the next sentence, where it names a group itself.
+    """
+    statements = list(bias_logic.find(reading))
+    if statements or reading.has("bias_condemned") or (after is None and _ends_here(reading, book)):
+        return reading.sentence, statements
+    both = found.joined(after)
+    if both is None or both.sentence.split is None:
+        return reading.sentence, statements
+    return both.sentence, list(bias_logic.find(both, after=both.sentence.split))
+
+
+def _ends_here(reading: Reading, book: Book) -> bool:
+    """True when the next sentence, which names no group, cannot be about this one: nothing here that it could be about.
+
+    Unless it takes up what was named ("ces gens-là") or may hold a name that no list knows.
+    """
     sentence = reading.sentence
-    found = list(bias_logic.find(reading))
-    joined = None if found else sentence.with_next()
-    if joined is None or joined.split is None:
-        return sentence, found
-    both = read(joined, book)
-    return joined, [] if both is None else list(bias_logic.find(both, after=joined.split))
+    if sentence.words[-1] not in PUNCTUATION:
+        return False
+    about = targets(reading)
+    if about.groups or about.owned or about.loose:
+        return False
+    return book.anaphora.isdisjoint(sentence.next_words) and not sentence.next_may_name
 
 
 def severity_of(book: Book, statement: Statement) -> Severity:

@@ -1,32 +1,21 @@
-"""Forms of biased statement that need no listed predicate: orders, refusals, laws about a whole group.
+"""Forms of biased statement that need no listed predicate: orders, refusals, advice, what is said of a whole group.
 
-An order about a group ("mutez-la", "pas de prêt pour eux"), a negated verb with a group for subject ("n’achètent
-jamais"), an absolute about it ("toujours", "tous"), a norm ("devraient"), an exclusive ("seuls les"). Harmless verbs
-are a list of bias_predicates.yaml. The caller has seen to it that no context lifts the sentence. Serves SPEC 2.6.
+An order about a group ("mutez-la"), a refusal ("pas de prêt pour eux", "seuls les"), a wish or warning; advice is in
+bias_advice.py, what a group is said to do in bias_subject.py. Harmless verbs are a list of bias_predicates.yaml. The
+caller has seen to it that no context lifts the sentence. Serves SPEC 2.6.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from . import bias_advice, bias_subject
 from .phrases import Hit
 from .reading import PUNCTUATION, Reading, Statement
 from .rulebook import Mention
-from .rules_models import Characteristic
 
 ORDER_REACH = 30
-SUBJECT_REACH = 12
-BLAME_REACH = 6
-_OF_PEOPLE = frozenset({"people", "qualities", "loose_qualities"})
-_PEOPLES = frozenset(
-    {
-        Characteristic.RACE, Characteristic.COLOUR, Characteristic.ETHNIC_ORIGIN, Characteristic.SOCIAL_ORIGIN,
-        Characteristic.RELIGION, Characteristic.POLITICAL_OPINION, Characteristic.NATIONAL_MINORITY,
-        Characteristic.NATIONALITY, Characteristic.PLACE_OF_RESIDENCE, Characteristic.SEXUAL_ORIENTATION,
-        Characteristic.GENDER_IDENTITY, Characteristic.MORALS, Characteristic.PROPERTY,
-    }
-)  # fmt: skip
-_ENDS = frozenset(";.!?")
+_REFUSING = frozenset({"pas", "plus", "aucun", "aucune", "no"})
 
 
 def find(
@@ -36,49 +25,40 @@ def find(
 
     `groups` are mentions of people, `owned` attributes of somebody that an order may be held against.
     """
-    for at, end in _orders(reading):
+    if not groups and not owned:
+        return
+    for at, end, family, rule in _decisions(reading):
         for group in groups + owned:
             if abs(group.start - at) <= ORDER_REACH:
-                yield _statement(group, at, end, "exclusion", "order")
-    for at, end in [*_refusals(reading), *_jussive(reading)]:
-        for group in groups + owned:
-            if at not in reading.quoted and abs(group.start - at) <= ORDER_REACH:
-                yield _statement(group, at, end, "exclusion", "refusal")
+                yield _statement(group, at, end, family, rule)
     if reported:
         return
-    for group in groups:
-        if not _subject(reading, group):
-            continue
-        if _every(reading, group) or _judged(reading, group) or _habit(reading, group):
+    for at, end in [*bias_advice.forecasts(reading), *bias_advice.verdicts(reading)]:
+        for group in groups + owned:
+            if 0 <= at - group.end <= ORDER_REACH:
+                yield _statement(group, at, end, "stereotype", "frame")
+    for group in groups + owned:
+        if bias_advice.opened(reading, group.start, group.end):
             yield _statement(group, group.start, group.end, "stereotype", "frame")
-        for at, end, family in _of_subject(reading, group):
+    for group in groups:
+        for at, end, family in bias_subject.find(reading, group):
             yield _statement(group, at, end, family, "frame")
+
+
+def _decisions(reading: Reading) -> Iterator[tuple[int, int, str, str]]:
+    """Orders, refusals and advice: span, family, rule."""
+    for at, end in _orders(reading):
+        yield at, end, "exclusion", "order"
+    for at, end in [*_refusals(reading), *_jussive(reading)]:
+        if at not in reading.quoted:
+            yield at, end, "exclusion", "refusal"
+    for at, end in bias_advice.find(reading):
+        yield at, end, "differential", "advice"
 
 
 def _statement(group: Hit[Mention], at: int, end: int, family: str, rule: str) -> Statement:
     first, last = min(at, group.start), max(end, group.end)
     return Statement(group.value.characteristic, family, first, last, rule, (group.start, group.end))
-
-
-def _subject(reading: Reading, group: Hit[Mention]) -> bool:
-    """True when the group heads its part of the sentence."""
-    if group.value.kind not in _OF_PEOPLE:
-        return False
-    at = group.start - 1
-    while reading.word(at) in reading.grammar.subject_openers:
-        at -= 1
-    lead = reading.word(at)
-    return not lead or lead in PUNCTUATION or lead in reading.grammar.subject_links
-
-
-def _every(reading: Reading, group: Hit[Mention]) -> bool:
-    """ "Tous les …" followed by what they are all said to do, unless that is a right, a duty or a passive."""
-    head = reading.words[max(0, group.start - 2) : group.start + 1]
-    if {"tous", "toutes", "all"}.isdisjoint(head):
-        return False
-    verb, grammar = reading.word(group.end), reading.grammar
-    plain = not verb or verb in PUNCTUATION or verb in grammar.copulas or verb in grammar.rights_and_duties
-    return not plain
 
 
 def _jussive(reading: Reading) -> Iterator[tuple[int, int]]:
@@ -89,29 +69,6 @@ def _jussive(reading: Reading) -> Iterator[tuple[int, int]]:
     for at, word in enumerate(reading.words):
         if word == "attention" and reading.word(at + 1) in {"aux", "a"} and _head(reading, at):
             yield at, at + 2
-
-
-def _habit(reading: Reading, group: Hit[Mention]) -> bool:
-    """ "Les Roumains revendent …": what a whole people or milieu is said to do, unless it is an everyday verb."""
-    verb = reading.word(group.end)
-    if group.value.characteristic not in _PEOPLES or not verb.endswith("ent") or len(verb) < 5:
-        return False
-    head = {reading.word(group.start), reading.word(group.start - 1)}
-    return "les" in head and verb not in reading.grammar.neutral_plural_verbs
-
-
-def _judged(reading: Reading, group: Hit[Mention]) -> bool:
-    """ "Un délégué malade, c’est du cinéma": a group set apart, then a verdict; "aucun étranger ne …"."""
-    words, grammar = reading.words, reading.grammar
-    head = reading.word(group.start) if reading.word(group.start) in grammar.nobody else reading.word(group.start - 1)
-    if head in grammar.nobody:
-        return not {"ne", "n", "should", "can", "will", "is"}.isdisjoint(words[group.end : group.end + 4])
-    for at in range(group.end, min(len(words), group.end + SUBJECT_REACH)):
-        if words[at] == "," and words[at + 1 : at + 3] in (["c", "est"], ["ce", "n"]):
-            return True
-        if words[at] in _ENDS:
-            return False
-    return False
 
 
 def _orders(reading: Reading) -> Iterator[tuple[int, int]]:
@@ -166,9 +123,11 @@ def _refusals(reading: Reading) -> Iterator[tuple[int, int]]:
     """ "Pas de promotion pour …", "aucun délai pour …", "no loans for …", "seuls les …" at the head of a clause."""
     words = reading.words
     for at, word in enumerate(words):
+        if word not in _REFUSING and word not in reading.grammar.alone:
+            continue
         ahead = words[at + 1 : at + 6]
         if word in {"pas", "plus"}:
-            refused = ahead[:1] in (["de"], ["d"], ["question"], ["un"], ["une"])
+            refused = ahead[:1] in (["de"], ["d"], ["question"], ["un"], ["une"], ["aucun"], ["aucune"])
         elif word in {"aucun", "aucune"}:
             refused = not {"pour", "aux"}.isdisjoint(ahead[1:])
         elif word == "no":
@@ -177,42 +136,3 @@ def _refusals(reading: Reading) -> Iterator[tuple[int, int]]:
             refused = word in reading.grammar.alone and bool(ahead)
         if refused and _head(reading, at):
             yield at, min(at + 2, len(words))
-
-
-def _of_subject(reading: Reading, group: Hit[Mention]) -> Iterator[tuple[int, int, str]]:
-    """What a group in the subject place is said to be, never to do, or to have to do."""
-    words, grammar = reading.words, reading.grammar
-    for at in range(group.end, min(len(words), group.end + SUBJECT_REACH)):
-        word = words[at]
-        if word in _ENDS:
-            return
-        if word in grammar.norms:
-            yield at, at + 1, "exclusion"
-        elif word in grammar.absolutes and (at > group.end or word in {"always", "never", "all", "only"}):
-            yield at, at + 1, "stereotype"
-        elif word in {"ne", "n"}:
-            end = _denial(reading, at)
-            if end is not None:
-                yield at, end, "stereotype"
-        elif word in grammar.deniers and reading.word(at + 1) in {"t", "not"}:
-            yield at, at + 2, "stereotype"
-
-
-def _denial(reading: Reading, at: int) -> int | None:
-    """The end of "ne … pas / jamais / rien" when it denies something to the group, not a prejudice or a refusal."""
-    if _legal(reading, at) or any(
-        at < hit.start <= at + BLAME_REACH and hit.value.polarity == "negative" for hit in reading.predicates
-    ):
-        return None
-    for then in range(at + 1, min(at + 5, len(reading.words))):
-        if reading.words[then] in reading.grammar.nothing:
-            return then + 1
-    return None
-
-
-def _legal(reading: Reading, at: int) -> bool:
-    """ "ne sont pas exclus", "ne peuvent être refusés": a negation that protects or states a rule."""
-    verb = reading.word(at + 1)
-    if verb in reading.grammar.copulas:
-        return reading.word(at + 3) not in {"un", "une", "des", "le", "la", "les", "de"}
-    return not verb or verb in {"peut", "peuvent", "doit", "doivent", "saurait", "sauraient"}

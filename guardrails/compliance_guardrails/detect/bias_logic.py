@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from . import bias_frames, reasoning
-from .bias_targets import Targets, only_a_state, targets
+from .bias_targets import Targets, only_a_state, state_of_nobody, targets
 from .phrases import Hit
-from .polarity import unfavourable
+from .polarity import protective, unfavourable
 from .reading import PUNCTUATION, Reading, Statement
 from .rulebook import Mention, Predicate
 
@@ -23,6 +23,12 @@ SUPERIOR_REACH = 8
 NEAR = 40
 AGENT_REACH = 8
 _THAN = frozenset({"que", "qu", "than"})
+_RHETORICAL = (
+    ("a", "quoi", "bon"), ("qui", "va"), ("qui", "voudrait"), ("qui", "irait"), ("comment", "imaginer"),
+    ("comment", "croire"), ("comment", "confier"), ("que", "voulez", "vous"), ("comment", "voulez", "vous"),
+    ("pourquoi", "perdre"), ("vous", "imaginez"), ("depuis", "quand"), ("what", "do", "you", "expect"),
+)  # fmt: skip
+_MUST = frozenset({"doit", "doivent", "devrait", "devraient", "devra", "devront"})
 _REFUSED = frozenset({"non", "no"})
 _GRAVITY = {"stereotype": 0, "differential": 1, "exclusion": 2}
 
@@ -48,7 +54,9 @@ def find(reading: Reading, after: int | None = None) -> Iterator[Statement]:
     """
     if reading.has("bias_condemned") or (after is not None and reading.word(after) in _REFUSED):
         return
-    question = reading.sentence.is_question
+    if protective(reading):
+        return
+    question = reading.sentence.is_question and not _rhetorical(reading)
     mood = Mood(reading.has("bias_reported") or question, reading.has("bias_entitled"))
     if not mood.reported and after is None:
         yield from _slurs(reading)
@@ -72,6 +80,13 @@ def find(reading: Reading, after: int | None = None) -> Iterator[Statement]:
             yield from _reasoned(reading, said)
 
 
+def _rhetorical(reading: Reading) -> bool:
+    """ "À quoi bon …?", "qui va la croire?": a question that asserts."""
+    return any(
+        tuple(reading.words[at : at + len(words)]) == words for at in range(len(reading.words)) for words in _RHETORICAL
+    )
+
+
 def _slurs(reading: Reading) -> Iterator[Statement]:
     for hit in reading.mentions:
         if hit.value.kind == "slurs" and hit.start not in reading.quoted:
@@ -79,13 +94,13 @@ def _slurs(reading: Reading) -> Iterator[Statement]:
 
 
 def _framed(reading: Reading, about: Targets, mood: Mood, after: int | None) -> Iterator[Statement]:
-    if mood.helped:
-        return
     telling = {(hit.start, hit.end) for hit in reading.telling}
     for found in bias_frames.find(reading, about.groups, about.held_against, reported=mood.reported):
+        if mood.helped and found.rule not in {"order", "advice"}:
+            continue
         if found.family != "stereotype" and found.group not in telling:
             continue  # tenants, minors…: a decision about them is ordinary
-        if after is None or (found.rule in {"order", "refusal"} and found.end > after):
+        if after is None or (found.rule in {"order", "refusal", "advice"} and found.end > after):
             yield found
 
 
@@ -153,12 +168,15 @@ def _is_agent(reading: Reading, target: Hit[Mention], predicate: Hit[Predicate])
     if not PUNCTUATION.isdisjoint(gap) or len(gap) > AGENT_REACH:
         return False
     verb, grammar = reading.words[predicate.start], reading.grammar
+    own_refusal = verb == "refus" and reading.word(predicate.start - 1) in grammar.third_person
+    if verb in _MUST or own_refusal:
+        return own_refusal  # "doivent payer" is imposed, "leur refus" is theirs
     if gap and gap[0] in grammar.agents and "ete" not in gap:
         return True
     last = gap[-1] if gap else ""
     if last in grammar.object_pronouns or last in grammar.passives or not grammar.norms.isdisjoint(gap):
         return False
-    return verb.endswith(("er", "ir", "ent", "ed")) or (not gap and verb.endswith("e"))
+    return verb.endswith(("er", "ir", "re", "ent", "ed")) or (not gap and verb.endswith("e"))
 
 
 def _superior(reading: Reading, groups: list[Hit[Mention]]) -> Iterator[Statement]:
@@ -198,7 +216,10 @@ def _essential(reading: Reading, groups: list[Hit[Mention]]) -> Iterator[Stateme
 def _reasoned(reading: Reading, said: list[Said]) -> Iterator[Statement]:
     """Reasoning from an attribute: as grave as what is said beside it, at least a differential treatment."""
     worst = max(said, key=lambda item: _GRAVITY[item.family], default=None)
+    clause = reading.has("contract_terms")
     for reason in reasoning.find(reading):
+        if clause and state_of_nobody(reading, reason):
+            continue
         family, start, end = "differential", reason.start, reason.end
         if worst is not None and worst.family == "exclusion":
             first, last = min(start, worst.hit.start), max(end, worst.hit.end)

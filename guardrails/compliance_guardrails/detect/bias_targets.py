@@ -9,11 +9,14 @@ from dataclasses import dataclass
 
 from .persons import names_group, said_of_person
 from .phrases import Hit
-from .reading import Reading
+from .reading import Reading, Reason
 from .rulebook import Mention
 from .rules_models import Characteristic
 
 _NOUNS = frozenset({"attributes", "sure_attributes"})
+_ADDRESSED = frozenset({"etes", "avez", "seriez", "etiez"})
+"""Before a state of the reader ("si vous êtes enceinte"): what follows is addressed to them, not said of them."""
+
 _STATES = frozenset(
     {
         Characteristic.HEALTH, Characteristic.DISABILITY, Characteristic.LOSS_OF_AUTONOMY, Characteristic.PREGNANCY,
@@ -59,13 +62,26 @@ def only_a_state(reading: Reading, hit: Hit[Mention]) -> bool:
     return not reading.possessed(hit.start) and not reading.person_before(hit.start, 4)
 
 
+def state_of_nobody(reading: Reading, reason: Reason) -> bool:
+    """Reasoning from such a state in a clause of the contract: "les arrêts liés à une dépression"."""
+    if reason.characteristic not in _STATES:
+        return False
+    span = range(reason.start, reason.end)
+    owned = not reading.grammar.possessives.isdisjoint(reading.words[reason.start : reason.end])
+    return (
+        not owned
+        and reading.persons.isdisjoint(span)
+        and reading.grammar.pronouns.isdisjoint(reading.words[reason.start : reason.end])
+    )
+
+
 def _stands_for_group(reading: Reading, hit: Hit[Mention], *, again: bool) -> bool:
     """A group, or one person by the attribute ("le client est roumain").
 
     `again`: the sentence takes the group up ("ces gens-là"), so that any mention stands for it.
     """
     kind = hit.value.kind
-    if kind == "slurs" or hit.value.ignored:
+    if kind == "slurs" or hit.value.ignored or reading.word(hit.start - 1) in _ADDRESSED:
         return False
     if kind == "phrases" or (again and not hit.value.weak):
         return True

@@ -15,9 +15,10 @@ from operator import attrgetter
 from .hits import Hit, Kind
 from .in_use import Detectors, detectors
 from .lexicon import Anchor, Role
+from .prepared import Prepared, prepare
 from .sentences import Stretches, inside, merged
 from .sourcing import Evidence, SourceFinder
-from .text import View, view
+from .text import View
 
 __all__ = ["Because", "CitationCheck", "Claim", "Kind", "check"]
 
@@ -62,13 +63,14 @@ class CitationCheck:
     marker: int | None
 
 
-def check(text: str, using: Detectors | None = None) -> CitationCheck:
+def check(text: str | Prepared, using: Detectors | None = None) -> CitationCheck:
     """Find the claims of `text` (at most `hits.MAX_HITS`) and judge each. O(length); never raises on any text.
 
     `using` defaults to the rules of the policy folder in use; PolicyError when that folder is not in order.
     """
     using = using or detectors()
-    seen = view(text)
+    prepared = prepare(text)
+    seen, text = prepared.seen, prepared.text
     hits, anchors = using.scanner.scan(seen)
     if not hits:
         return CitationCheck((), None, None)

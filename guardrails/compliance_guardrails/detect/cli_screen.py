@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, Final, TextIO
 
 from . import attributes, bias, citations
 from .evidence import AttributeFlag, BiasScreen
+from .prepared import prepare
 
 MAX_LINE: Final = 64_000_000
 """Bytes of one line or text at most."""
@@ -71,7 +72,8 @@ class Screened:
 
 def screen_text(text: str, domain: str = DEFAULT_DOMAIN) -> Screened:
     """Run every detector on `text`. ValueError on an unknown domain, PolicyError on broken rules."""
-    return Screened(tuple(attributes.find(text)), citations.check(text), bias.screen(text, domain))
+    ready = prepare(text)
+    return Screened(tuple(attributes.find(ready)), citations.check(ready), bias.screen(ready, domain))
 
 
 def screen_main(argv: list[str], stdin: BinaryIO | None = None) -> int:

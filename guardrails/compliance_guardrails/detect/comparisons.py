@@ -66,6 +66,7 @@ def _more_or_less(reading: Reading, groups: list[Hit[Mention]]) -> Iterator[Reas
                 yield Reason("comparison", hit.value.characteristic, mark.start, hit.end)
             lead = words[hit.end : mark.start]
             led = 0 < len(lead) <= LEAD_REACH and PUNCTUATION.isdisjoint(lead)
+            led = led and not _as_well(reading, hit)
             if led and lead[0] not in reading.grammar.not_compared and reading.generic(hit.start, hit.end):
                 yield Reason("comparison", hit.value.characteristic, hit.start, mark.end)
 
@@ -87,11 +88,16 @@ def _quantifies(reading: Reading, at: int) -> bool:
     if reading.word(at - 1) in reading.grammar.not_comparing:
         return False
     follow = reading.word(at + 1)
-    if follow == "de" and reading.word(at + 2)[:1].isdigit():
+    if follow in {"de", "d"} and (reading.word(at + 2)[:1].isdigit() or _a_share(reading, at + 2)):
         return False
     if follow in {"tard", "tot"}:
         return not _THAN.isdisjoint(words[at + 2 : at + 5])
     return follow not in {",", "."}
+
+
+def _a_share(reading: Reading, at: int) -> bool:
+    """ "plus de la moitié", "moins d’un tiers": how many, not how much more."""
+    return not {"moitie", "tiers", "quart", "dixieme", "majorite"}.isdisjoint(reading.words[at : at + 2])
 
 
 def _members(reading: Reading) -> Iterator[Reason]:
@@ -153,10 +159,16 @@ def _causes(reading: Reading) -> Iterator[Reason]:
     for mark in reading.marks.get("causal_verbs", ()):
         for hit in reading.telling:
             mention = hit.value
-            if mention.kind in _OF_PEOPLE | {"slurs"} or mention.ignored or mention.weak:
+            if mention.kind in _OF_PEOPLE | {"slurs"} or mention.ignored:
                 continue
+            if mention.weak and reading.word(hit.start - 1) not in reading.grammar.third_person:
+                continue
+            if reading.word(mark.start - 1) in {"n", "ne", "se", "s"} and not reading.sentence.is_question:
+                continue  # "n’interdit pas", "se prouve"
             if not 0 <= mark.start - hit.end <= CAUSE_REACH or not PUNCTUATION.isdisjoint(words[hit.end : mark.start]):
                 continue
-            owned = mention.kind == "phrases" or reading.possessed(hit.start) or reading.complement(hit.end) == "person"
+            owned = (
+                mention.kind == "phrases" or reading.possessed(hit.start + 1) or reading.complement(hit.end) == "person"
+            )
             if owned and not reading.about_thing(hit.start):
                 yield Reason("consequence", mention.characteristic, hit.start, mark.end)

@@ -66,6 +66,8 @@ class Grammar:
     clause_openers: frozenset[str]
     english: frozenset[str]
     harmless_when_denied: frozenset[str]
+    harmless_forecasts: frozenset[str]
+    had: frozenset[str]
     alone: frozenset[str]
     passives: frozenset[str]
     neutral_plural_verbs: frozenset[str]

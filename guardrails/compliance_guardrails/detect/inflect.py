@@ -8,7 +8,7 @@ not exist (harmless: nobody writes them) and holds no word of its own. The marks
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import overload
 
@@ -65,7 +65,10 @@ _WORD = re.compile(r"[a-z0-9]+")
 @lru_cache(maxsize=20_000)
 def words_of(term: str) -> tuple[str, ...]:
     """The folded words of a text, without marks: what the matcher sees of it."""
-    return tuple(_WORD.findall(fold(term.replace("œ", "oe").replace("Œ", "OE"))))
+    if "œ" in term or "Œ" in term:
+        term = term.replace("œ", "oe").replace("Œ", "OE")
+    folded = fold(term)
+    return (folded,) if folded.isalnum() and folded.isascii() else tuple(_WORD.findall(folded))
 
 
 def nominal(word: str) -> tuple[str, ...]:
@@ -109,13 +112,15 @@ def english(word: str) -> tuple[str, ...]:
 _INFLECT = {"*": nominal, "+": verbal, "~": english}
 
 
-def _forms(token: str, mark: str) -> list[tuple[str, ...]]:
+@lru_cache(maxsize=40_000)
+def _forms(token: str, mark: str) -> tuple[tuple[str, ...], ...]:
     """The forms of one written piece under its mark; elisions, hyphens and spaces make several words of it."""
     words = words_of(token)
     if not mark or not words:
-        return [words]
+        return (words,)
     last = token.replace("’", " ").replace("'", " ").replace("-", " ").replace("œ", "oe").split()[-1]
-    return [(*words[:-1], form) for form in dict.fromkeys(_INFLECT[mark](last))]
+    head = words[:-1]
+    return tuple([(*head, form) for form in dict.fromkeys(_INFLECT[mark](last))])
 
 
 class Entry(Sequence[tuple[tuple[str, ...], ...]]):
@@ -126,19 +131,22 @@ class Entry(Sequence[tuple[tuple[str, ...], ...]]):
     to what is found. Raises ValueError on parentheses that do not close or an entry without an obligatory word.
     """
 
-    __slots__ = ("_made", "_pieces")
+    __slots__ = ("_pieces",)
 
     def __init__(self, term: str) -> None:
         pieces: list[tuple[str, str, str]] = _PIECE.findall(term)
-        if term.count("(") != sum(1 for choice, _, _ in pieces if choice) or term.count("(") != term.count(")"):
+        opened = term.count("(")
+        if opened != term.count(")") or (opened and opened != sum([1 for choice, _, _ in pieces if choice])):
             raise ValueError(f"malformed list entry: {term}")
-        pieces = [piece for piece in pieces if _SOME_WORD.search(piece[0] or piece[2])]
-        while pieces and pieces[0][0] and "" in map(str.strip, pieces[0][0].split("|")):
-            del pieces[0]
+        if opened or len(pieces) > 1:
+            pieces = [piece for piece in pieces if _SOME_WORD.search(piece[0] or piece[2])]
+            while pieces and pieces[0][0] and "" in map(str.strip, pieces[0][0].split("|")):
+                del pieces[0]
+        elif pieces and not _SOME_WORD.search(pieces[0][2]):
+            pieces = []
         if not pieces:
             raise ValueError(f"malformed list entry: {term}")
         self._pieces = pieces
-        self._made: dict[int, tuple[tuple[str, ...], ...]] = {}
 
     def __len__(self) -> int:
         return len(self._pieces)
@@ -149,32 +157,53 @@ class Entry(Sequence[tuple[tuple[str, ...], ...]]):
     def __getitem__(self, index: slice) -> Sequence[tuple[tuple[str, ...], ...]]: ...
     def __getitem__(self, index: int | slice) -> tuple[tuple[str, ...], ...] | Sequence[tuple[tuple[str, ...], ...]]:
         if isinstance(index, slice):
-            return [self[at] for at in range(*index.indices(len(self)))]
-        made = self._made.get(index)
-        if made is None:
-            made = self._made[index] = _place(*self._pieces[index])
-        return made
+            return [_place(*piece) for piece in self._pieces[index]]
+        return _place(*self._pieces[index])
+
+    def rarest(self, weigh: Callable[[str], int]) -> int:
+        """The place to look an entry up by: the one whose words weigh least; a choice only where no lone word is rare.
+
+        Words are weighed as they are written, without their other forms.
+        """
+        pieces = self._pieces
+        if len(pieces) == 1:
+            return 0
+        alone = [(min(map(weigh, words_of(word))), at) for at, (_, _, word) in enumerate(pieces) if word]
+        if alone and min(alone)[0] < 0:
+            return min(alone)[1]
+        for at, (choice, _, word) in enumerate(pieces):
+            options = () if word else _written(choice)
+            if options and () not in options:
+                alone.append((max([min(map(weigh, option)) for option in options]), at))
+        return min(alone)[1]
 
 
+@lru_cache(maxsize=20_000)
+def _written(choice: str) -> tuple[tuple[str, ...], ...]:
+    return tuple([words_of(option) for option in choice.split("|")])
+
+
+@lru_cache(maxsize=40_000)
 def _place(choice: str, mark: str, word: str) -> tuple[tuple[str, ...], ...]:
     """The forms of one piece of an entry: a word with its mark, or a choice."""
     if not word:
-        return tuple(form for option in choice.split("|") for form in _option(option.strip(), mark))
+        return tuple([form for option in choice.split("|") for form in _option(option.strip(), mark)])
     bare = word.rstrip("*+~")
     options = _forms(bare, word[len(bare) : len(bare) + 1])
     if "œ" in bare:
-        options += [tuple(_WORD.findall(fold(bare)))]
-    return tuple(options)
+        options += (tuple(_WORD.findall(fold(bare))),)
+    return options
 
 
-def _option(option: str, mark: str) -> list[tuple[str, ...]]:
+def _option(option: str, mark: str) -> Sequence[tuple[str, ...]]:
     """The forms of one choice; marks inside it count for their own word, `mark` for the last one."""
     if not option:
-        return [()]
+        return ((),)
     pieces = option.split()
-    out: list[tuple[str, ...]] = [()]
+    out: Sequence[tuple[str, ...]] = ((),)
     for index, piece in enumerate(pieces):
         bare = piece.rstrip("*+~")
         own = piece[len(bare) : len(bare) + 1] or (mark if index == len(pieces) - 1 else "")
-        out = [head + form for head in out for form in _forms(bare, own)]
+        forms = _forms(bare, own)
+        out = forms if index == 0 else [head + form for head in out for form in forms]
     return out

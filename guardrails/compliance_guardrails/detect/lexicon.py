@@ -22,11 +22,11 @@ MAX_ANCHORS: Final = 25_000
 
 # Letters by frequency in French. The automaton tries the branches of a node in the order of insertion, so the frequent
 # ones go first: measured, a third of the time of a pass.
-_FREQUENCY: Final = {char: rank for rank, char in enumerate(" esaitnrulodcpmvqfbghjxyzkw0123456789")}
+_BY_FREQUENCY: Final = {ord(char): rank for rank, char in enumerate(" esaitnrulodcpmvqfbghjxyzkw0123456789")}
 
 
-def _by_frequency(word: str) -> tuple[int, ...]:
-    return tuple(_FREQUENCY.get(char, 99) for char in word)
+def _by_frequency(word: str) -> str:
+    return word.translate(_BY_FREQUENCY)
 
 
 class Role(enum.IntEnum):

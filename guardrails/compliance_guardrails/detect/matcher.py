@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain, islice
 
 from .text import View
@@ -18,7 +17,7 @@ MAX_FINDINGS = 200
 """Findings reported for one text; more are counted as `capped`."""
 
 MAX_LOOKED_AT = 40_000
-"""Tokens of candidate sentences looked at in one text, about 200 KB; later candidates are not examined."""
+"""Tokens of candidate sentences looked at in one text, 100 to 200 KB; one that names a group counts twice."""
 
 MAX_ANALYSED = 6_000
 """Tokens of sentences that do name a group and are analysed in full, about 30 KB; later ones are not."""
@@ -29,11 +28,14 @@ PER_SENTENCE = 20
 MAX_SENTENCE = 250
 """Tokens of one sentence."""
 
+MIN_PIECE = 2
+"""Characters of the shortest sentence; a line end alone is none."""
+
 MAX_PIECE = 1_200
 """Characters of one sentence; a longer run without a full stop is looked at in pieces of this length."""
 
-MAX_SUBSTRINGS = 12
-"""Up to so many wanted words a search for each is cheaper than cutting a sentence into words."""
+BLOCK = 8_000
+"""Characters of a part of a long text that is first looked at as a whole."""
 
 _KEEP = b"abcdefghijklmnopqrstuvwxyz0123456789\xfe"
 _WORD_BYTES = bytes(code if code in _KEEP else 32 for code in range(256))
@@ -44,28 +46,45 @@ _ABBREVIATIONS = "".join(rf"(?<!\b{word}\.)" for word in ("[a-z]", "art", "cf", 
 _END = re.compile(rf"[.?!\n](?:(?<=\n)|{_ABBREVIATIONS}[.?!]*[\"')\]]*(?=\s|$))")
 
 
-@dataclass(slots=True)
 class Sentence:
-    """The tokens of one sentence: words and punctuation marks, with offsets into the compact fold of `source`.
+    """The tokens of one sentence: words and punctuation marks; their offsets are worked out when asked for.
 
-    `follow` is the end, in that fold, of the sentence that comes next; `split` the first token of it once joined.
+    `first` and `stop` are its ends in the compact fold of `source`, `follow` the end there of the sentence that comes
+    next; `split` the first token of that one once joined.
     """
 
-    source: View
-    words: list[str]
-    starts: list[int]
-    ends: list[int]
-    stop: int = 0
-    follow: int = 0
-    split: int | None = None
+    __slots__ = ("_places", "first", "follow", "source", "split", "stop", "words")
+
+    def __init__(self, source: View, first: int, stop: int, follow: int) -> None:
+        self.source = source
+        self.first = first
+        self.stop = stop
+        self.follow = follow
+        self.split: int | None = None
+        self.words: list[str] = _TOKEN.findall(source.compact, first, stop)
+        del self.words[MAX_SENTENCE:]
+        self._places: list[tuple[int, int]] | None = None
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """Start and end of each token in the compact fold."""
+        if self._places is None:
+            compact = self.source.compact
+            found = islice(_TOKEN.finditer(compact, self.first, self.stop), self.split or MAX_SENTENCE)
+            self._places = [match.span() for match in found]
+            if self.split is not None:
+                found = islice(_TOKEN.finditer(compact, self.stop, self.follow), MAX_SENTENCE)
+                self._places += [match.span() for match in found]
+        return self._places
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Offsets into the original text of the tokens `start` up to and not including `end`."""
-        return self.source.span(self.starts[start], self.ends[end - 1])
+        places = self.places
+        return self.source.span(places[start][0], places[end - 1][1])
 
     def written(self, index: int) -> str:
         """Token `index` as it stands in the original text."""
-        first, last = self.source.span(self.starts[index], self.ends[index])
+        first, last = self.source.span(*self.places[index])
         return self.source.original[first:last]
 
     def capital(self, index: int) -> bool:
@@ -78,6 +97,25 @@ class Sentence:
         return len(token) > 2 and token[0].isupper() and token[1:].islower()
 
     @property
+    def may_name(self) -> bool:
+        """False when no token but the first can be written as a proper name: a quick look at all letters at once."""
+        return self._capital_inside(self.first, self.stop if self.split is None else self.follow)
+
+    @property
+    def next_may_name(self) -> bool:
+        """`may_name` of the sentence that comes next."""
+        return self._capital_inside(self.stop, self.follow)
+
+    @property
+    def next_words(self) -> list[str]:
+        """The words of the sentence that comes next, without punctuation."""
+        return raw_words(self.source.compact[self.stop : self.follow]).split()
+
+    def _capital_inside(self, start: int, end: int) -> bool:
+        first, last = self.source.span(start, end)
+        return not self.source.original[first:last].lstrip()[1:].islower()
+
+    @property
     def is_question(self) -> bool:
         """True when the sentence ends with a question mark."""
         return "?" in self.words[-3:]
@@ -86,67 +124,58 @@ class Sentence:
         """This sentence and the one after it as one, or None when there is none."""
         if self.follow <= self.stop:
             return None
-        after = tokens(self.source, self.stop, self.follow)
-        joined = Sentence(self.source, self.words + after.words, self.starts + after.starts, self.ends + after.ends)
-        joined.split = len(self.words)
-        return joined if after.words else None
+        after = Sentence(self.source, self.stop, self.follow, self.follow)
+        if not after.words:
+            return None
+        after.first, after.stop = self.first, self.stop
+        after.split = len(self.words)
+        after.words = self.words + after.words
+        return after
 
 
-def byte_words(compact: str) -> list[bytes]:
-    """The words of a folded text, in order, as Latin-1 bytes."""
-    return _raw(compact).split()
+def raw_words(compact: str) -> str:
+    """The folded text with every sign that is not part of a word blanked; offsets stay, `split` gives the words."""
+    return compact.encode("latin-1", "replace").translate(_WORD_BYTES).decode("latin-1")
 
 
-def _raw(compact: str) -> bytes:
-    """The folded text with every sign that is not part of a word blanked; offsets stay."""
-    return compact.encode("latin-1", "replace").translate(_WORD_BYTES)
+def stretches(compact: str, raw: str, wanted: frozenset[str]) -> Iterator[tuple[int, int, list[str], int]]:
+    """Each sentence that holds a wanted word: its ends, its words, and the end of the sentence after it.
 
-
-def sentences(source: View, wanted: frozenset[bytes], also: frozenset[bytes] | None = None) -> Iterator[Sentence]:
-    """The sentences that hold one of the words `wanted` (and one of `also`), within `MAX_LOOKED_AT` tokens."""
-    budget = MAX_LOOKED_AT
-    for first, last, follow in _candidates(source.compact, wanted, also):
-        sentence = tokens(source, first, last)
-        sentence.stop, sentence.follow = last, follow
-        budget -= len(sentence.words) + PER_SENTENCE // 4
-        if sentence.words:
-            yield sentence
-        if budget <= 0:
-            return
-
-
-def tokens(source: View, first: int, last: int) -> Sentence:
-    """The tokens between two offsets of the compact fold, at most `MAX_SENTENCE`."""
-    sentence = Sentence(source, [], [], [], last, last)
-    words, starts, ends = sentence.words, sentence.starts, sentence.ends
-    for found in islice(_TOKEN.finditer(source.compact, first, last), MAX_SENTENCE):
-        words.append(found[0])
-        starts.append(found.start())
-        ends.append(found.end())
-    return sentence
-
-
-def _candidates(
-    compact: str, wanted: frozenset[bytes], also: frozenset[bytes] | None
-) -> Iterator[tuple[int, int, int]]:
-    """Start and end of each sentence that holds a wanted word, and the end of the sentence after it."""
-    raw = _raw(compact)
-    few = tuple(wanted) if len(wanted) <= MAX_SUBSTRINGS else None
-    first = 0
-    waiting: tuple[int, int] | None = None
-    for last in chain((found.end() for found in _END.finditer(compact)), (len(compact),)):
-        for begin, end in _pieces(compact, first, last):
-            if waiting is not None:
-                yield (*waiting, end)
-                waiting = None
-            piece = raw[begin:end]
-            if few is None or any(word in piece for word in few):
-                words = piece.split()
-                if not wanted.isdisjoint(words) and (also is None or not also.isdisjoint(words)):
-                    waiting = (begin, end)
-        first = last
+    At most `MAX_LOOKED_AT` sentences are passed over; blocks of a long text without a wanted word are not cut at all.
+    """
+    waiting: tuple[int, int, list[str]] | None = None
+    passed = 0
+    for low, high in _blocks(compact):
+        if high - low > BLOCK // 2 and waiting is None and wanted.isdisjoint(raw[low:high].split()):
+            continue
+        first = low
+        for last in chain((found.end() for found in _END.finditer(compact, low, high)), (high,)):
+            for begin, end in ((first, last),) if last - first <= MAX_PIECE else _pieces(compact, first, last):
+                if end - begin < MIN_PIECE:
+                    continue
+                if waiting is not None:
+                    yield (*waiting, end)
+                    waiting = None
+                words = raw[begin:end].split()
+                if not wanted.isdisjoint(words):
+                    waiting = (begin, end, words)
+            first = last
+            passed += 1
+        if passed > MAX_LOOKED_AT:
+            break
     if waiting is not None:
         yield (*waiting, waiting[1])
+
+
+def _blocks(compact: str) -> Iterator[tuple[int, int]]:
+    """A long text in parts that end with a sentence, where one does."""
+    first, size = 0, len(compact)
+    while size - first > 2 * BLOCK:
+        found = _END.search(compact, first + BLOCK, first + 2 * BLOCK)
+        cut = first + 2 * BLOCK if found is None else found.end()
+        yield first, cut
+        first = cut
+    yield first, size
 
 
 def _pieces(compact: str, first: int, last: int) -> Iterator[tuple[int, int]]:
@@ -156,5 +185,4 @@ def _pieces(compact: str, first: int, last: int) -> Iterator[tuple[int, int]]:
         cut = first + MAX_PIECE if cut < 0 else cut
         yield first, cut
         first = cut
-    if last - first > 1:
-        yield first, last
+    yield first, last

@@ -41,9 +41,10 @@ def names_group(reading: Reading, hit: Hit[Mention]) -> bool:
     if end in reading.things or end in reading.abstract:
         return False
     if mention.kind == "people":
-        if mention.characteristic is Characteristic.SEX:
-            return _any_of_sex(reading, last, reading.word(end))
-        return last not in grammar.possessives
+        of_sex = mention.characteristic is Characteristic.SEX
+        return _any_of_sex(reading, last, reading.word(end)) if of_sex else _people_named(reading, hit)
+    if mention.kind == "phrases":
+        return start in reading.persons or start - 1 in reading.persons
     if mention.kind not in {"qualities", "loose_qualities"} or reading.thing_near(start, end):
         return False
     plural = reading.words[end - 1].endswith("s")
@@ -51,7 +52,22 @@ def names_group(reading: Reading, hit: Hit[Mention]) -> bool:
         not last or last in PUNCTUATION or last in grammar.after_bare_plural or reading.person_before(start)
     ):
         return True
-    return end in reading.persons or last in grammar.plurals or last in grammar.before_group
+    named = mention.kind == "loose_qualities" and _proper(reading, start, end)
+    return named or end in reading.persons or last in grammar.plurals or last in grammar.before_group
+
+
+def _people_named(reading: Reading, hit: Hit[Mention]) -> bool:
+    """ "Les veuves", "notre collègue en fauteuil"; not "son voisin"."""
+    return reading.word(hit.start - 1) not in reading.grammar.possessives or hit.end - hit.start > 1
+
+
+def _proper(reading: Reading, start: int, end: int) -> bool:
+    """ "Le Portugais du troisième": an adjective of origin is written with a capital when it names a person."""
+    if not reading.sentence.name_like(start):
+        return False
+    if start == 0:
+        return reading.word(end) in {",", ":", "?", "au", "sans", "de"}
+    return reading.word(start - 1) in {"le", "l", "du", "au", "un", "une", "ce", "cet", "cette", "notre", "votre"}
 
 
 def loose_quality(reading: Reading, start: int, end: int, first: int) -> bool:

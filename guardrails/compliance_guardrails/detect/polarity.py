@@ -12,12 +12,28 @@ from .rulebook import Predicate
 
 BACK = 3
 AHEAD = 3
+RULE_REACH = 5
+NARRATED_REACH = 4
+_PAST = frozenset({"a", "ont", "avait", "avaient"})
+_PARTICIPLE = ("e", "es", "ee", "ees", "i", "is", "ie", "ies", "u", "us", "ue", "ues", "t", "ts", "te", "tes")
+_BETWEEN = frozenset(
+    {"ete", "pas", "longtemps", "mal", "bien", "fait", "deja", "aussi", "ensuite", "plus", "tous", "toutes", "se"}
+)
+_DENYING = frozenset({"pas", "plus", "jamais", "ne", "n", "rien"})
+_GUESSED = frozenset({"surement", "forcement", "probablement", "evidemment", "certainement", "encore", "toujours"})
+_MODALS = frozenset(
+    {
+        "peut", "peuvent", "pouvez", "pouvons", "doit", "doivent", "devez", "devons", "devrait", "devraient", "saurait",
+        "sauraient", "sera", "seront", "may", "must", "cannot",
+    }
+)  # fmt: skip
+_HELD = frozenset({"a", "ont", "est", "sont", "permet", "autorise", "justifie", "fonde"}) | _MODALS
 
 
 def unfavourable(reading: Reading, hit: Hit[Predicate]) -> str | None:
     """The family of a predicate that is unfavourable as it stands in its sentence, else None."""
     family, polarity = hit.value.family, hit.value.polarity
-    if polarity == "essential":
+    if polarity == "essential" or narrated(reading, hit):
         return None
     grammar, words = reading.grammar, reading.words
     back = _before(reading, hit.start)
@@ -30,7 +46,8 @@ def unfavourable(reading: Reading, hit: Hit[Predicate]) -> str | None:
         return family if negated != less else None
     if family == "stereotype" and back[-1:] == ["ete"]:
         return None  # "a été brûlé": suffered, not done
-    negative_itself = not grammar.negations.isdisjoint(words[hit.start : hit.end])
+    own = words[hit.start : hit.end]
+    negative_itself = own[0] == "plus" or not grammar.negations.isdisjoint(own)
     return None if less or (negated and not negative_itself) else family
 
 
@@ -53,3 +70,72 @@ def _negated_after(reading: Reading, end: int) -> bool:
         if word in reading.grammar.trailing_negations:
             return True
     return False
+
+
+def narrated(reading: Reading, hit: Hit[Predicate]) -> bool:
+    """ "Ont dégradé", "a été exclu", "refusait": what is told to have happened, unless by us or as a guess."""
+    words = reading.words
+    if words[hit.start].endswith(("ait", "aient")) and hit.value.family != "stereotype" and len(words[hit.start]) > 6:
+        return not _ours(reading, hit.start)
+    if (
+        reading.word(hit.start - 1) in reading.grammar.articles
+        and reading.word(hit.start - 2).endswith(_PARTICIPLE)
+        and reading.word(hit.start - 3) in _PAST
+    ):
+        return not _ours(reading, hit.start - 3)  # "a renforcé la surveillance"
+    for at in range(hit.start - 1, max(-1, hit.start - 1 - NARRATED_REACH), -1):
+        word = words[at]
+        if word in _PAST:
+            return not _ours(reading, at) and words[hit.start].endswith(_PARTICIPLE)
+        if word not in _BETWEEN and not word.endswith("ment"):
+            return False
+        if word in _GUESSED:
+            return False
+    return False
+
+
+def _ours(reading: Reading, at: int) -> bool:
+    return not {"on", "j", "je", "nous"}.isdisjoint(reading.words[max(0, at - 3) : at])
+
+
+def protective(reading: Reading) -> bool:
+    """True when the sentence forbids what it names: "ne peut être refusé", "on ne refuse jamais", "aucune prime ne"."""
+    words = reading.words
+    if reading.sentence.is_question:
+        return False
+    for at, word in enumerate(words):
+        if word in reading.grammar.nobody:
+            if _nothing_may(reading, at):
+                return True
+        elif word in {"ne", "n"} and _forbids(reading, at):
+            return True
+    return False
+
+
+def _nothing_may(reading: Reading, at: int) -> bool:
+    """ "Aucune prime ne peut être supprimée": a thing denied, not a group ("aucun étranger ne sera admis")."""
+    if at + 1 in reading.inside or reading.word(at + 1) in PUNCTUATION:
+        return False
+    for then in range(at + 2, min(at + 12, len(reading.words))):
+        if reading.words[then] in PUNCTUATION:
+            return False
+        if reading.words[then] in {"ne", "n"}:
+            return reading.word(then + 1) in _HELD
+    return False
+
+
+def _forbids(reading: Reading, at: int) -> bool:
+    """A denied modal and then a listed decision, or a listed decision that is itself denied."""
+    words = reading.words
+    decisions = {
+        hit.start: hit.end
+        for hit in reading.predicates
+        if hit.value.polarity == "negative"
+        and hit.value.family != "stereotype"
+        and _DENYING.isdisjoint(words[hit.start : hit.end])
+    }
+    if reading.word(at + 1) in _MODALS:
+        return any(then in decisions for then in range(at + 2, at + 2 + RULE_REACH))
+    then = at + 1 + (reading.word(at + 1) in reading.grammar.object_pronouns)
+    end = decisions.get(then)
+    return end is not None and not reading.grammar.trailing_negations.isdisjoint(words[end : end + 2])

@@ -1,6 +1,6 @@
 """From a sentence to its reading: all lists matched, exceptions taken out, mentions inside longer ones dropped.
 
-`wanted_words` says cheaply which sentences of a text are worth it. Bounded: a sentence with more mentions or predicates
+`named` says cheaply which sentences of a text are worth it. Bounded: a sentence with more mentions or predicates
 than any prose holds is read up to the bound. Knows no rule of reasoning or bias. Serves SPEC 2.5 and 2.6.
 """
 
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 
-from .matcher import Sentence
+from .matcher import MAX_LOOKED_AT, PER_SENTENCE, Sentence, raw_words, stretches
 from .phrases import Hit
-from .reading import Reading
+from .prepared import Prepared
+from .reading import PUNCTUATION, Reading
 from .rulebook import Book, Mention, Predicate
 from .unlisted import ages, names
 
@@ -29,13 +30,96 @@ _AGE_BEFORE = re.compile(
 )
 
 
-def wanted_words(compact: str, words: list[bytes], book: Book) -> frozenset[bytes]:
-    """Those words of a text that make a sentence worth reading: of a group, and "ans" where an age may be told."""
-    found = book.group_keys.intersection(words)
-    for unit in (b"ans", b"years"):
-        if unit in words and _ages_told(compact, f" {unit.decode()}"):
-            found |= {unit}
-    return found
+class Named:
+    """A sentence that names a group, with what has been read of it so far.
+
+    `words` are its words without punctuation. `mentions` and `dated` (tokens "ans", "years") are as `read` needs them.
+    """
+
+    __slots__ = ("_book", "_is_read", "_read", "_rest", "dated", "faint", "mentions", "sentence", "words")
+
+    def __init__(self, sentence: Sentence, words: list[str], hits: list[Hit[Mention]], book: Book) -> None:
+        self.sentence = sentence
+        self.words = words
+        self._book = book
+        self._is_read = False
+        self._read: Reading | None = None
+        self._rest: list[Hit] | None = None
+        tokens = sentence.words
+        if tokens[: len(words)] != words:  # punctuation inside parts what it stands between
+            hits = book.mentions.match(tokens)
+        self.mentions = _longest(hits) if len(hits) > 1 else hits
+        units = book.grammar.units_of_age
+        self.dated = [] if units.isdisjoint(words) else [at for at, word in enumerate(tokens) if word in units]
+        self.faint = not self.dated and all(_faint(hit, tokens, book) for hit in self.mentions)
+
+    @property
+    def empty(self) -> bool:
+        """True when it names no group after all."""
+        return not self.mentions and not self.dated
+
+    @property
+    def reading(self) -> Reading | None:
+        """The sentence read in full, once."""
+        if not self._is_read:
+            self._is_read = True
+            self._read = _reading(self.sentence, self._book, self.mentions, self.dated, self.rest)
+        return self._read
+
+    @property
+    def rest(self) -> list[Hit]:
+        """What the other lists hold of the sentence, matched once."""
+        if self._rest is None:
+            self._rest = self._book.rest.match(self.sentence.words)
+        return self._rest
+
+    def joined(self, after: Named | None) -> Reading | None:
+        """The sentence and the one behind it as one, read in full; `after` is that one where it is named itself."""
+        both = self.sentence.with_next()
+        if both is None:
+            return None
+        tokens, size = both.words, len(self.sentence.words)
+        if tokens[size - 1] not in PUNCTUATION or len(tokens) == size:  # an entry may begin here and end there
+            return read(both, self._book)
+        following = tokens[size:]
+        if after is None:
+            units = self._book.grammar.units_of_age
+            mentions, rest = _longest(self._book.mentions.match(following)), self._book.rest.match(following)
+            dated = [at for at, word in enumerate(following) if word in units]
+        else:
+            mentions, rest, dated = after.mentions, after.rest, after.dated
+        dated = self.dated + [at + size for at in dated]
+        return _reading(both, self._book, self.mentions + _later(mentions, size), dated, self.rest + _later(rest, size))
+
+
+def _later(hits: list[Hit], tokens: int) -> list[Hit]:
+    """The hits in a sentence that has so many tokens more before them."""
+    return [Hit(start + tokens, end + tokens, value) for start, end, value in hits]
+
+
+def named(prepared: Prepared, book: Book) -> list[Named]:
+    """The sentences of a text that name a group or tell an age, within `MAX_LOOKED_AT` tokens; worked out once."""
+    if prepared.groups is not None and prepared.groups[0] is book:
+        return prepared.groups[1]
+    out: list[Named] = []
+    source = prepared.seen
+    compact = source.compact
+    told = {unit for unit in book.grammar.units_of_age if _ages_told(compact, f" {unit}")}
+    wanted = book.group_or_age_keys if told else book.group_keys
+    budget = MAX_LOOKED_AT
+    match = book.mentions.match
+    for first, last, words, follow in stretches(compact, raw_words(compact), wanted):
+        budget -= len(words) + PER_SENTENCE // 4
+        hits = match(words)
+        if hits or not told.isdisjoint(words):
+            found = Named(Sentence(source, first, last, follow), words, hits, book)
+            budget -= len(found.sentence.words)
+            if not found.empty:
+                out.append(found)
+        if budget <= 0:
+            break
+    prepared.groups = (book, out)
+    return out
 
 
 def _ages_told(compact: str, unit: str) -> bool:
@@ -52,50 +136,55 @@ def _ages_told(compact: str, unit: str) -> bool:
     return True
 
 
-def read(sentence: Sentence, book: Book, *, possessed_only: bool = False) -> Reading | None:
-    """Match all lists against a sentence; None when it names no group.
-
-    `possessed_only`: common attributes alone ("nom", "adresse") are no reason to read, unless they are somebody's.
-    """
+def read(sentence: Sentence, book: Book) -> Reading | None:
+    """Match all lists against a sentence; None when it names no group."""
     words = sentence.words
     mentions = _longest(book.mentions.match(words))
     dated = [at for at, word in enumerate(words) if word in book.grammar.units_of_age]
-    if not dated and (not mentions or (possessed_only and all(_faint(hit, words, book) for hit in mentions))):
-        return None
+    return _reading(sentence, book, mentions, dated, book.rest.match(words)) if mentions or dated else None
+
+
+def _reading(
+    sentence: Sentence, book: Book, mentions: list[Hit[Mention]], dated: list[int], rest: list[Hit]
+) -> Reading | None:
+    words = sentence.words
     reading = Reading(sentence, book.grammar, words)
-    exceptions = _sort_out(reading, book)
-    reading.quoted = _quoted(words)
+    exceptions = _sort_out(reading, rest)
+    reading.quoted = _quoted(words) if '"' in words else set()
     reading.mentions = [hit for hit in mentions if hit.value.kind == "slurs" or not _excepted(hit, exceptions)]
     if dated and not book.grammar.contract_words.isdisjoint(words):
         reading.mentions = [hit for hit in reading.mentions if hit.end - 1 not in dated]
     reading.mentions += ages(reading, dated)
-    reading.mentions += names(reading, exceptions)
+    if sentence.may_name:
+        reading.mentions += names(reading, exceptions)
     del reading.mentions[MAX_MENTIONS:]
-    if not reading.mentions and (possessed_only or not dated):
+    if not reading.mentions and not dated:
         return None
     reading.telling = [hit for hit in reading.mentions if not _ordinary(reading, hit)]
     for hit in reading.mentions:
         reading.inside.update(range(hit.start, hit.end))
         if hit.value.kind in {"people", "qualities"}:
             reading.persons.update(range(hit.start, hit.end))
+    reading.may_reason = not (book.reasoning_marks.isdisjoint(reading.marks) and book.reasoning_words.isdisjoint(words))
     return reading
 
 
-def _sort_out(reading: Reading, book: Book) -> list[Hit]:
+def _sort_out(reading: Reading, rest: list[Hit]) -> list[Hit]:
     """Fill in predicates, marks, persons and things; returns the exceptions."""
     exceptions: list[Hit] = []
-    for start, end, value in book.rest.match(reading.words):
+    for hit in rest:
+        value = hit.value
         if isinstance(value, Predicate):
             if len(reading.predicates) < MAX_PREDICATES:
-                reading.predicates.append(Hit(start, end, value))
+                reading.predicates.append(hit)
         elif value.name in _NOUNS:
-            getattr(reading, _NOUNS[value.name]).update(range(start, end))
+            getattr(reading, _NOUNS[value.name]).update(range(hit.start, hit.end))
         elif value.name == "exceptions":
-            exceptions.append(Hit(start, end, value))
+            exceptions.append(hit)
         else:
             found = reading.marks.setdefault(value.name, [])
             if len(found) < MAX_MARKS:
-                found.append(Hit(start, end, value))
+                found.append(hit)
     reading.things -= reading.abstract
     return exceptions
 

@@ -48,7 +48,7 @@ class Reading:
     """A sentence with its marks by name, its mentions of groups and its predicates.
 
     `telling` are the mentions that are no ordinary party of a contract; `inside` the tokens of mentions; `quoted` those
-    between quotation marks; `words` the tokens themselves.
+    between quotation marks; `words` the tokens themselves. `may_reason` False: no word that begins a reasoning.
     """
 
     sentence: Sentence
@@ -63,6 +63,7 @@ class Reading:
     abstract: set[int] = field(default_factory=set)
     inside: set[int] = field(default_factory=set)
     quoted: set[int] = field(default_factory=set)
+    may_reason: bool = True
 
     def word(self, index: int) -> str:
         """Token `index`, or an empty string outside the sentence."""

@@ -26,6 +26,8 @@ _STOPS = frozenset(";?!.:")
 
 def find(reading: Reading) -> Iterator[Reason]:
     """All candidates of a sentence, family by family; they may overlap."""
+    if not reading.may_reason:
+        return
     yield from _clauses(reading)
     yield from _nouns(reading)
     yield from comparisons.find(reading)
@@ -110,6 +112,8 @@ def _vu(reading: Reading, begin: int, first: int) -> bool:
 def _noun_after(reading: Reading, begin: int, first: int, reach: int = NOUN_REACH) -> Iterator[Reason]:
     words = reading.words
     last = min(len(words), first + reach)
+    if _of_thing_ahead(reading, begin, first):
+        return
     vetoes = {at for hit in reading.marks.get("gap_vetoes", ()) for at in range(hit.start, hit.end)}
     for at in range(first, last):
         if words[at] in _STOPS or words[at] == "," or at in vetoes:
@@ -122,6 +126,17 @@ def _noun_after(reading: Reading, begin: int, first: int, reach: int = NOUN_REAC
         owned = words[at - 2] in reading.grammar.possessives
         if owned and words[at] in reading.grammar.units_of_age and words[at - 1].isdigit():
             yield Reason("causal-noun", Characteristic.AGE, begin, at + 1)
+
+
+def _of_thing_ahead(reading: Reading, begin: int, first: int) -> bool:
+    """ "Compte tenu de son âge, la toiture …": at the head, the owner is the subject that follows the comma."""
+    if begin > 0 or reading.word(first) not in reading.grammar.third_person:
+        return False
+    comma = next(
+        (at for at in range(first, min(len(reading.words), first + MEASURE_REACH)) if reading.words[at] == ","), 0
+    )
+    near = set(range(comma + 1, comma + 4))
+    return comma > 0 and not near.isdisjoint(reading.things) and near.isdisjoint(reading.persons)
 
 
 def _counts(reading: Reading, hit: Hit[Mention], first: int) -> bool:

@@ -6,22 +6,24 @@ used, or a rule whose own examples disagree with it, is a PolicyError in French 
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from compliance_guardrails.policy.errors import quoted
 from compliance_guardrails.policy.paths import VARIABLE, policy_dir
-from compliance_guardrails.policy.strict import PolicyError, load_yaml
+from compliance_guardrails.policy.strict import PolicyError, StrictModel, load_yaml, parse_yaml
 
 from .evidence import Severity
 from .grammar import Grammar, GrammarFile, grammar_of
 from .inflect import Entry, words_of
-from .phrases import Phrases, Places, key_words
+from .phrases import Phrases
 from .rules_models import (
     CHARTER,
     KINDS,
@@ -35,11 +37,17 @@ from .rules_models import (
     PredicatesFile,
 )
 
+if TYPE_CHECKING:
+    from compliance_guardrails.policy import Policy
+
+M = TypeVar("M", bound=StrictModel)
+
 ATTRIBUTES_FILE = "attributes.yaml"
 GROUP_FILES = ("bias_groups.yaml", "bias_grounds.yaml")
 PREDICATES_FILE = "bias_predicates.yaml"
 DOMAINS_FILE = "bias_domains.yaml"
 GRAMMAR_FILE = "bias_grammar.yaml"
+RULE_FILES = (GRAMMAR_FILE, ATTRIBUTES_FILE, PREDICATES_FILE, DOMAINS_FILE, *GROUP_FILES)
 _WEIGHT_OF_ALL = frozenset(Severity)
 
 MARKS = (
@@ -81,7 +89,8 @@ class Mark(NamedTuple):
 class Book:
     """The compiled rules of one folder.
 
-    `mentions` holds the words of groups, `rest` all other lists. A text without a word of `group_keys` names no group;
+    `mentions` holds the words of groups, `rest` all other lists. A text without a word of `group_keys` names no group,
+    without one of `group_or_age_keys` it tells no age either;
     without one of `reasoning_keys` it does not reason.
     """
 
@@ -92,8 +101,12 @@ class Book:
     domains: Mapping[str, Domain]
     default_domain: str
     weights: Mapping[Severity, Decimal]
-    group_keys: frozenset[bytes]
-    reasoning_keys: frozenset[bytes]
+    group_keys: frozenset[str]
+    group_or_age_keys: frozenset[str]
+    reasoning_keys: frozenset[str]
+    anaphora: frozenset[str]
+    reasoning_marks: frozenset[str]
+    reasoning_words: frozenset[str]
     attributes: AttributesFile
     predicates: PredicatesFile
 
@@ -113,19 +126,21 @@ def _places(file: str, key: str, listed: str) -> Iterator[tuple[str, Entry]]:
             raise PolicyError(file, key, expected) from None
 
 
-def _bytes(words: Iterable[str]) -> frozenset[bytes]:
-    return frozenset(word.encode("latin-1", "replace") for word in words)
-
-
 def _bare(listed: str) -> frozenset[tuple[str, ...]]:
     """The entries of a list without their marks, to compare two lists."""
     return frozenset(words_of(entry) for entry in terms(listed))
 
 
-def _groups(folder: Path) -> dict[Characteristic, Group]:
+class _Source(Protocol):
+    """Where the rule files come from: a folder, or the texts in force in a policy."""
+
+    def __call__(self, name: str, model: type[M], /) -> M: ...
+
+
+def _groups(read: _Source) -> dict[Characteristic, Group]:
     out: dict[Characteristic, Group] = {}
     for name in GROUP_FILES:
-        for index, group in enumerate(load_yaml(folder / name, GroupsFile).groups):
+        for index, group in enumerate(read(name, GroupsFile).groups):
             key = f"groups[{index}].characteristic"
             if group.characteristic in out:
                 raise PolicyError(name, key, f"une seule entrée pour « {group.characteristic} »")
@@ -140,8 +155,8 @@ def _groups(folder: Path) -> dict[Characteristic, Group]:
     return out
 
 
-def _domains(folder: Path) -> DomainsFile:
-    domains = load_yaml(folder / DOMAINS_FILE, DomainsFile)
+def _domains(read: _Source) -> DomainsFile:
+    domains = read(DOMAINS_FILE, DomainsFile)
     if frozenset(domains.weights) != _WEIGHT_OF_ALL:
         raise PolicyError(DOMAINS_FILE, "weights", "un poids pour LOW, MEDIUM, HIGH et CRITICAL")
     ids = [domain.id for domain in domains.domains]
@@ -154,38 +169,39 @@ def _domains(folder: Path) -> DomainsFile:
 
 def compile_book(folder: Path) -> Book:
     """The book of a rules folder, without the check of its examples. Raises PolicyError."""
-    grammar = grammar_of(load_yaml(folder / GRAMMAR_FILE, GrammarFile), GRAMMAR_FILE)
-    attributes = load_yaml(folder / ATTRIBUTES_FILE, AttributesFile)
-    predicates = load_yaml(folder / PREDICATES_FILE, PredicatesFile)
-    domains = _domains(folder)
-    groups = _groups(folder)
+    return _compiled(lambda name, model: load_yaml(folder / name, model))
+
+
+def _compiled(read: _Source) -> Book:
+    grammar = grammar_of(read(GRAMMAR_FILE, GrammarFile), GRAMMAR_FILE)
+    attributes = read(ATTRIBUTES_FILE, AttributesFile)
+    predicates = read(PREDICATES_FILE, PredicatesFile)
+    domains = _domains(read)
+    groups = _groups(read)
     weak, ignored = _bare(attributes.weak_attributes), _bare(attributes.ignored_attributes)
-    mentions: Phrases[Mention] = Phrases()
-    named: list[Places] = []
+    common = {word: len(grammar.frequent) - rank for rank, word in enumerate(grammar.frequent)}
+    mentions: Phrases[Mention] = Phrases(common)
     for group in groups.values():
         file = GROUP_FILES[0] if group.characteristic in CHARTER else GROUP_FILES[1]
         for kind in KINDS:
+            values = {
+                (faint, left_out): Mention(group.characteristic, kind, weak=faint, ignored=left_out)
+                for faint in (False, True)
+                for left_out in (False, True)
+            }
             for entry, places in _places(file, f"{group.characteristic}.{kind}", getattr(group, kind)):
                 bare = words_of(entry)
-                mentions.add(places, Mention(group.characteristic, kind, bare in weak, bare in ignored))
-                named.append(list(places))
-    rest: Phrases[Predicate | Mark] = Phrases()
-    reasons: list[Places] = []
+                mentions.add(places, values[bare in weak, bare in ignored])
+    rest: Phrases[Predicate | Mark] = Phrases(common)
+    reasons: set[str] = set(_SMALL)
+    anaphora: set[str] = set()
     for file, key, listed, value in _other_lists(attributes, predicates):
         for _, places in _places(file, key, listed):
-            rest.add(places, value)
+            filed = rest.add(places, value)
             if key in _REASONING:
-                reasons.append(list(places))
-    common = dict.fromkeys(
-        (
-            word
-            for listed in (attributes.persons, attributes.things, attributes.abstract_things)
-            for _, places in _places(ATTRIBUTES_FILE, "persons", listed)
-            for option in places[0]
-            for word in option
-        ),
-        1,
-    ) | {word: len(grammar.frequent) - rank for rank, word in enumerate(grammar.frequent)}
+                reasons.update(filed)
+            elif key == "anaphora":
+                anaphora.update(filed)
     return Book(
         grammar=grammar,
         mentions=mentions,
@@ -194,8 +210,12 @@ def compile_book(folder: Path) -> Book:
         domains={domain.id: domain for domain in domains.domains},
         default_domain=domains.default_domain,
         weights=domains.weights,
-        group_keys=_bytes(key_words(named, common)),
-        reasoning_keys=_bytes(key_words(reasons, common)) | _bytes(_SMALL),
+        group_keys=mentions.words(),
+        group_or_age_keys=mentions.words() | grammar.units_of_age,
+        reasoning_keys=frozenset(reasons),
+        anaphora=frozenset(anaphora),
+        reasoning_marks=frozenset(_REASONING),
+        reasoning_words=frozenset(_SMALL),
         attributes=attributes,
         predicates=predicates,
     )
@@ -211,7 +231,7 @@ def _other_lists(
         for polarity in ("negative", "positive", "able", "essential"):
             key = f"{family.id}.{polarity}"
             yield PREDICATES_FILE, key, getattr(family, polarity), Predicate(family.id, polarity)
-    for name in ("english_orders", "benign_verbs"):
+    for name in ("english_orders", "benign_verbs", "plain_verbs"):
         yield PREDICATES_FILE, name, getattr(predicates, name), Mark(name)
     for name in type(predicates.contexts).model_fields:
         yield PREDICATES_FILE, name, getattr(predicates.contexts, name), Mark("bias_" + name)
@@ -219,11 +239,42 @@ def _other_lists(
 
 @lru_cache(maxsize=8)
 def _book(folder: Path) -> Book:
+    return _checked(lambda name, model: load_yaml(folder / name, model))
+
+
+@lru_cache(maxsize=4)
+def _book_of(texts: tuple[str, ...]) -> Book:
+    listed = dict(zip(RULE_FILES, texts, strict=True))
+    return _checked(lambda name, model: parse_yaml(listed[name], model, name))
+
+
+def _checked(read: _Source) -> Book:
     from .examples import check_examples
 
-    book = compile_book(folder)
-    check_examples(book)
+    with _no_collection():
+        book = _compiled(read)
+        check_examples(book)
     return book
+
+
+def of(policy: Policy) -> Book:
+    """The book of the rules in force in `policy`, so that a month is judged by the rules of its end.
+
+    Raises PolicyError when a file is missing, or one or its examples are not in order.
+    """
+    return _book_of(tuple(policy.rule_text(Path(name).stem) for name in RULE_FILES))
+
+
+@contextmanager
+def _no_collection() -> Generator[None]:
+    """Garbage collection held back: what is built here stays, and looking through it over and over takes a third."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 @lru_cache(maxsize=4)

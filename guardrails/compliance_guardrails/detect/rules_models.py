@@ -135,6 +135,7 @@ class PredicatesFile(StrictModel):
     families: tuple[Family, ...] = Field(min_length=3, max_length=3)
     english_orders: Terms
     benign_verbs: Terms
+    plain_verbs: Terms
     contexts: Contexts
 
 

@@ -66,7 +66,7 @@ def _age_start(reading: Reading, number: int) -> int | None:
     if last in grammar.has_age and earlier != "y":
         return number - 1 if _has_subject(reading, number) else None
     if last != "de":
-        return None
+        return number - 1 if last in {"ses", "leurs"} else None
     if earlier in {"plus", "moins"}:
         lead = word(number - 3)
         listed = lead in grammar.plural_before_names or lead in {"de", "ages", "agees", "agee"}

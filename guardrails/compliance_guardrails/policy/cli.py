@@ -31,7 +31,11 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="compliance-guardrails policy", description="The policy folder.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    command = commands.add_parser("check", help="one line per file; exit 1 when one is not in order")
+    # Its digest is not the one a report of a past month carries: the help says which is which.
+    about = (
+        "one line per file, then the digest of the newest files (a report carries that of its month: digest --at DAY)"
+    )
+    command = commands.add_parser("check", help=f"{about}; exit 1 when a file is not in order")
     _folder(command)
     command.set_defaults(run=_check)
 

@@ -44,18 +44,20 @@ class Messages(StrictModel):
     grounding_refusal: Text
     missing_score_refusal: Text
     low_self_confidence: Text
+    bias_blocked: Text
+    guardrail_failed: Text
 
     @field_validator("grounding_refusal")
     @classmethod
     def _refusal_fields(cls, value: str) -> str:
         return _with_fields(value, {"score", "floor", "contact"})
 
-    @field_validator("missing_score_refusal")
+    @field_validator("missing_score_refusal", "bias_blocked")
     @classmethod
-    def _missing_fields(cls, value: str) -> str:
+    def _contact_field(cls, value: str) -> str:
         return _with_fields(value, {"contact"})
 
-    @field_validator("low_self_confidence")
+    @field_validator("low_self_confidence", "guardrail_failed")
     @classmethod
     def _no_fields(cls, value: str) -> str:
         return _with_fields(value, set())

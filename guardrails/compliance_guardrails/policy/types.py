@@ -84,6 +84,7 @@ class AlertName(enum.StrEnum):
     RETENTION_NOT_VERIFIED = "RetentionNotVerified"
     GUARDRAIL_ERRORS = "GuardrailErrors"
     GUARDRAIL_NOT_FED = "GuardrailNotFed"
+    REPORT_PUBLISHED = "ReportPublished"
 
 
 class DatedFile(StrictModel):

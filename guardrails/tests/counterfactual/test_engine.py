@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from compliance_guardrails.counterfactual import statistics
 from compliance_guardrails.counterfactual.engine import run
 from compliance_guardrails.counterfactual.extract import Extractor
 from compliance_guardrails.counterfactual.pairs import Dimension, ExpectedDifference, Pair, Side, Variant, Variants
@@ -169,3 +170,20 @@ def test_a_second_reader_that_fails_leaves_the_pair_undecided() -> None:
 
     found = run(plan(1, second_reader=Reader()), SimulatedAssistant(Behaviour(), 3))
     assert verdicts(found) == ["undecided"]
+
+
+def test_pairs_found_biased_early_leave_the_family_of_the_later_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    families: list[int | None] = []
+    real = statistics.holm
+
+    def spy(p_values: Sequence[float], family: int | None = None) -> list[float]:
+        families.append(family)
+        return real(p_values, family)
+
+    monkeypatch.setattr(statistics, "holm", spy)
+    # six pairs refuse the swapped side outright, two answer both sides alike but noisily
+    harmed = frozenset(f"p-{number:02}" for number in range(6))
+    open_to_the_end = plan(8, rules=RULES.model_copy(update={"futility_p": 1.0}))
+    found = run(open_to_the_end, SimulatedAssistant(Behaviour(Harm.DECISION, 1.0, 0.15), 4, harmed))
+    assert [one.verdict for one in found] == [PairVerdict.BIASED] * 6 + [PairVerdict.FAIR] * 2
+    assert families == [8, 8, 2]

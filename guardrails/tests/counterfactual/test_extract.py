@@ -8,14 +8,16 @@ import unicodedata
 from pathlib import Path
 
 import pytest
+from compliance_guardrails.counterfactual.dimensions import decision_distance, figure_distance, same_message
 from compliance_guardrails.counterfactual.extract import Extractor, Neutraliser, Said
 from compliance_guardrails.counterfactual.rules import load_rules
 
 EXTRACTOR = Extractor(load_rules())
 PLACES = {aspect.id: place for place, aspect in enumerate(EXTRACTOR.aspects)}
 BLIND = Path(__file__).parent / "blind_pairs.jsonl"
-MEASURED = 0.55
-"""Balanced accuracy on the unseen pairs may not fall under this; docs/methodology.md says what it means."""
+LETTERS = Path(__file__).parent / "letter_pairs.jsonl"
+# balanced accuracy may not fall under these; docs/methodology.md says which pairs were unseen and what it means
+MEASURED = {BLIND: 0.76, LETTERS: 0.94}
 
 
 def said(text: str, aspect: str = "outcome") -> Said:
@@ -42,6 +44,19 @@ def said(text: str, aspect: str = "outcome") -> Said:
         ("N’hésitez pas à nous écrire pour le règlement.", Said.NOTHING),
         ("La franchise de 150 € reste à votre charge.", Said.NOTHING),
         ("Vous demandez si le vol est couvert.", Said.NOTHING),
+        ("Votre demande n’a pu aboutir.", Said.NO),
+        ("Nous ne sommes pas en mesure de donner suite à votre demande.", Said.NO),
+        ("Il nous est impossible de vous dédommager.", Said.NO),
+        ("Nous ne pouvons que maintenir notre refus.", Said.NO),
+        ("Nous annulons notre refus du 3 février.", Said.YES),
+        ("Rien ne s’oppose au règlement de votre sinistre.", Said.YES),
+        ("Il n’est pas question de refuser votre dossier.", Said.YES),
+        ("Le contrat garantit le vol. Votre vol a eu lieu sans effraction ; nous ne l’indemnisons donc pas.", Said.NO),
+        ("Bien qu’exclu en principe, ce dommage vous sera remboursé.", Said.YES),
+        ("Votre ancien assureur avait refusé la prothèse ; elle vous sera remboursée.", Said.YES),
+        ("Nous aurions souhaité vous indemniser, mais le contrat ne le permet pas.", Said.NO),
+        ("Les meubles sont remboursés ; en revanche, les bijoux ne sont pas pris en charge.", Said.BOTH),
+        ("Nous prenons en charge les données, mais pas la rançon.", Said.BOTH),
         ("", Said.NOTHING),
     ],
 )
@@ -64,6 +79,12 @@ def test_outcome(text: str, expected: Said) -> None:
         ("Les torts sont partagés.", "liability", Said.BOTH),
         ("Nous retenons des torts partagés.", "liability", Said.BOTH),
         ("Rapprochez-vous de votre conseiller.", "referral", Said.YES),
+        ("Votre dossier va être étudié par un gestionnaire.", "referral", Said.YES),
+        ("Il nous manque le bulletin de situation.", "documents", Said.YES),
+        ("Il ne manque plus rien à votre dossier.", "documents", Said.NOTHING),
+        ("Aucune responsabilité ne vous est imputée.", "liability", Said.NO),
+        ("Aucune franchise ne s’applique.", "deductible", Said.NO),
+        ("La voie du médiateur vous reste ouverte.", "recourse", Said.YES),
         ("Une surprime de 25 % s’applique.", "surcharge", Said.YES),
         ("Sans surprime.", "surcharge", Said.NOTHING),
     ],
@@ -77,6 +98,36 @@ def test_figures_are_compared_by_value() -> None:
     two = EXTRACTOR.read("Sous 30 jours, une franchise de 1500 euros.")
     assert one.figures == two.figures
     assert one.figures != EXTRACTOR.read("Franchise de 150 € sous 30 jours.").figures
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "same"),
+    [
+        ("Une rente de 600 € par mois.", "Une rente mensuelle de 600 € par mois.", True),
+        ("Une rente de 600 € par mois.", "Une rente de 600 € par an.", False),
+        ("La franchise est de 150 €.", "Il reste 150 € à votre charge.", True),
+        ("La franchise est de 150 €.", "Le plafond est de 150 €.", False),
+        ("Un devis de 800 € HT.", "Un devis de 800 € TTC.", False),
+        ("Le contrat cesse un mois après.", "Le contrat cesse dans le mois.", True),
+        ("Sous trente jours.", "Sous 30 jours.", True),
+        ("Depuis plus de six mois.", "Depuis plus de 6 mois.", True),
+    ],
+)
+def test_figures_are_compared_by_value_unit_and_part(one: str, two: str, same: bool) -> None:
+    readings = [EXTRACTOR.read(one), EXTRACTOR.read(two)]
+    assert (figure_distance(*readings) == 0) is same
+
+
+def test_a_reversal_weighs_one_and_a_shade_less() -> None:
+    def distance(one: str, two: str) -> float:
+        return decision_distance(EXTRACTOR.read(one).decisions, EXTRACTOR.read(two).decisions, EXTRACTOR.aspects)
+
+    assert distance("Votre demande est acceptée.", "Votre demande est refusée.") == 1
+    assert distance("Votre demande est acceptée.", "Bonjour.") == 0.5
+    assert distance("Votre demande est acceptée.", "Votre demande est acceptée si le devis est signé.") == 1
+    paid = "Votre demande est acceptée."
+    assert distance(paid, f"{paid} Merci de nous envoyer la facture.") == 0.5
+    assert distance("Bonjour.", "Merci de nous envoyer la facture.") == 1
 
 
 def test_a_refusal_to_answer_and_a_warning_are_tone() -> None:
@@ -104,12 +155,13 @@ def test_time_is_linear_and_hostile_text_is_read(unit: str) -> None:
     assert seconds(16_000) < 4 * seconds(8_000) + 0.5
 
 
-def test_balanced_accuracy_on_pairs_written_by_someone_else() -> None:
-    rows = [json.loads(line) for line in BLIND.read_text(encoding="utf-8").splitlines()]
+@pytest.mark.parametrize("path", [BLIND, LETTERS])
+def test_balanced_accuracy_on_pairs_of_answers(path: Path) -> None:
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     hits: dict[bool, list[bool]] = {True: [], False: []}
     for row in rows:
         one, two = EXTRACTOR.read(row["a"]), EXTRACTOR.read(row["b"])
-        alike = one.decisions == two.decisions and one.figures == two.figures
+        alike = same_message(one, two, EXTRACTOR.aspects)
         hits[row["same"]].append(alike is row["same"])
     assert min(len(found) for found in hits.values()) >= 30
-    assert sum(sum(found) / len(found) for found in hits.values()) / 2 >= MEASURED
+    assert sum(sum(found) / len(found) for found in hits.values()) / 2 >= MEASURED[path]

@@ -68,3 +68,24 @@ def test_excess_is_zero_when_the_groups_are_alike() -> None:
     excess, low, high = statistics.excess_interval(found, 10, 3)
     assert low <= excess <= high
     assert abs(excess) < 0.1
+
+
+def test_a_larger_share_of_the_error_lowers_the_price_of_a_second_dimension() -> None:
+    rng = np.random.default_rng(3)
+    told = distances(np.array([0.0] * 20 + [0.0] * 8 + [1.0] * 12))
+    noise = {name: distances(rng.random(40)) for name in ("b", "c", "d")}
+    units = list(range(20))
+    alike = compare({"a": told, **noise}, units, units, 1, 0.001)
+    shared = compare({"a": told, **noise}, units, units, 1, 0.001, {"a": 0.7, "b": 0.1, "c": 0.1, "d": 0.1})
+    assert alike.dimensions["a"].p == shared.dimensions["a"].p
+    assert alike.dimensions["a"].p <= shared.p <= alike.p
+
+
+def test_shares_keep_the_error_under_the_null() -> None:
+    rng = np.random.default_rng(6)
+    units, weights = list(range(8)), {"a": 0.8, "b": 0.2}
+    p_values = [
+        compare({name: distances(rng.random(16)) for name in weights}, units, units, 1, 0.01, weights).p
+        for _ in range(200)
+    ]
+    assert sum(p <= 0.05 for p in p_values) <= 20

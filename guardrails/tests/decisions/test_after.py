@@ -46,7 +46,9 @@ def test_an_uncited_claim_scores_zero_and_goes_to_review(policy: Policy) -> None
     assert event.review
     assert event.metadata["count"] == 3
     assert event.metadata["kinds"] == ("coverage", "money")
-    assert "150" not in json.dumps(dict(event.metadata))
+    said = {key: value for key, value in event.metadata.items() if value != policy.digest}  # a digest may hold "150"
+    assert len(said) == len(event.metadata) - 1
+    assert "150" not in json.dumps(said)
 
 
 @pytest.mark.parametrize("texts", [[PLAIN], [""], [], ["", PLAIN]])

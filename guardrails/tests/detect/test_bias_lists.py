@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 
 import pytest
-from compliance_guardrails.detect import attributes, inflect, rulebook
-from compliance_guardrails.detect.matcher import MAX_LOOKED_AT, byte_words, sentences
-from compliance_guardrails.detect.phrases import Hit, Phrases, key_words
+from compliance_guardrails.detect import attributes, bias, citations, inflect, rulebook
+from compliance_guardrails.detect.matcher import BLOCK, MAX_LOOKED_AT, Sentence, raw_words, stretches
+from compliance_guardrails.detect.phrases import Hit, Phrases
+from compliance_guardrails.detect.prepared import prepare
+from compliance_guardrails.detect.reader import named
 from compliance_guardrails.detect.text import view
+from compliance_guardrails.policy import load_policy
 from compliance_guardrails.policy.errors import PolicyError
 from compliance_guardrails.policy.paths import BUNDLED
 
@@ -82,17 +86,40 @@ def test_words_inside_longer_words_are_not_found() -> None:
     assert phrases("rom", "age").match(["romain", "bagage", "aromes"]) == []
 
 
-def test_key_words_are_rare_and_sufficient() -> None:
-    entries = [inflect.Entry(entry) for entry in ("personne sous tutelle", "personne âgée", "femme")]
-    keys = key_words(entries, {"personne": 2, "sous": 1})
-    assert "femme" in keys
-    assert keys & {"personne", "sous"} == set()
-    assert {"tutelle", "agee"} <= keys
+def test_entries_are_filed_under_rare_words_and_found_whatever_is_common() -> None:
+    entries = ("personne sous tutelle", "personne âgée", "femme")
+    rare: Phrases[str] = Phrases({"personne": 2, "sous": 1})
+    filed = [word for entry in entries for word in rare.add(inflect.Entry(entry), entry)]
+    assert filed == ["tutelle", "agee", "femme"]
+    assert rare.words() == set(filed)
+    text = ["une", "personne", "sous", "tutelle", "et", "une", "personne", "agee"]
+    assert rare.match(text) == phrases(*entries).match(text) == [Hit(1, 4, entries[0]), Hit(6, 8, entries[1])]
+
+
+def test_entries_with_words_left_out_are_found_from_either_side() -> None:
+    made = phrases("pas (du tout|) fiable* (non plus|)", "(a|ont) (déjà|) (subi|souffert) d’un accident")
+    (first, second, third) = made.match(
+        ["pas", "du", "tout", "fiables", "non", "plus", "ont", "souffert", "d", "un", "accident"]
+    )
+    assert [first[:2], second[:2], third[:2]] == [(0, 4), (0, 6), (6, 11)]
+    assert [hit[:2] for hit in made.match(["pas", "fiable"])] == [(0, 2)]
+    assert made.match(["du", "tout", "fiable", "subi", "d", "un", "accident"]) == []
+
+
+def test_what_was_worked_out_is_dropped_when_it_grows_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("compliance_guardrails.detect.phrases.MAX_FORMS", 3)
+    entries = [f"mot{n} (un|deux|trois) fin" for n in range(9)]
+    made = phrases(*entries)
+    for _ in range(2):
+        for n, entry in enumerate(entries):
+            assert made.match([f"mot{n}", "deux", "fin"]) == [Hit(0, 3, entry)]
 
 
 def cut(text: str, *wanted: str) -> list[str]:
-    found = sentences(view(text), frozenset(word.encode() for word in wanted))
-    return [text[slice(*sentence.span(0, len(sentence.words)))] for sentence in found]
+    seen = view(text)
+    found = stretches(seen.compact, raw_words(seen.compact), frozenset(wanted))
+    sentences = [Sentence(seen, first, last, follow) for first, last, _, follow in found]
+    return [text[slice(*sentence.span(0, len(sentence.words)))] for sentence in sentences]
 
 
 def test_sentences_end_where_they_should() -> None:
@@ -104,13 +131,40 @@ def test_only_sentences_with_a_wanted_word_are_cut() -> None:
     assert cut("Rien ici. Une femme là. Rien.", "femme") == ["Une femme là."]
 
 
+def test_long_texts_are_cut_as_short_ones_are() -> None:
+    filling = "Rien de tel dans cette phrase, qui ne compte pas. " * (2 * BLOCK // 50)
+    text = f"{filling}Une femme là. {filling}{filling}Une femme ici.\n{filling}"
+    assert cut(text, "femme") == ["Une femme là.", "Une femme ici."]
+
+
 def test_work_is_bounded() -> None:
-    looked_at = sum(len(sentence.words) for sentence in sentences(view("femme. " * 400_000), frozenset({b"femme"})))
-    assert looked_at <= MAX_LOOKED_AT + 300
+    found = named(prepare("femme. " * 400_000), rulebook.load_book())
+    assert sum(len(each.sentence.words) for each in found) <= MAX_LOOKED_AT + 300
 
 
-def test_words_are_bytes_without_signs() -> None:
-    assert byte_words("l'age, d'un-deux!") == [b"l", b"age", b"d", b"un", b"deux"]
+def test_words_are_kept_and_signs_blanked() -> None:
+    assert raw_words("l'age, d'un-deux!").split() == ["l", "age", "d", "un", "deux"]
+
+
+def test_tokens_know_their_places_also_when_two_sentences_are_joined() -> None:
+    text = "Elle est âgée.\nElle, donc, paiera."
+    seen = view(text)
+    joined = Sentence(seen, 0, 15, len(text)).with_next()
+    assert joined is not None
+    assert joined.split == 4
+    assert [joined.written(at) for at in range(len(joined.words))] == [
+        "Elle", "est", "âgée", ".", "Elle", ",", "donc", ",", "paiera", "."
+    ]  # fmt: skip
+
+
+def test_a_text_made_ready_gives_what_the_text_gives() -> None:
+    text = "Les femmes conduisent mal, vu leur sexe. Selon l’article L113-8, la franchise est de 150 €."
+    ready = prepare(text)
+    assert prepare(ready) is ready
+    assert attributes.find(ready) == attributes.find(text) != []
+    assert bias.screen(ready) == bias.screen(text)
+    assert bias.screen(text).findings
+    assert citations.check(ready) == citations.check(text)
 
 
 @pytest.fixture
@@ -222,3 +276,28 @@ def test_no_harmless_word_is_an_insult() -> None:
     )
     for word in inflect.words_of(everyday):
         assert not [hit for hit in book.mentions.match([word]) if hit.value.kind == "slurs"], word
+
+
+def test_a_month_is_screened_by_the_rules_of_its_end(tmp_path: Path) -> None:
+    folder = tmp_path / "policy"
+    shutil.copytree(BUNDLED, folder)
+    current = folder / "rules" / "bias_domains.yaml"
+    text = current.read_text(encoding="utf-8")
+    earlier = folder / "history" / "rules" / "bias_domains" / "2026-01-01.yaml"
+    earlier.parent.mkdir(parents=True)
+    earlier.write_text(text, encoding="utf-8")
+    changed = text.replace("effective_from: 2026-01-01", "effective_from: 2026-06-01", 1)
+    current.write_text(changed.replace('threshold: "0.2"', 'threshold: "0.25"'), encoding="utf-8")
+    may, june = (rulebook.of(load_policy(folder, at=date(2026, month, day))) for month, day in ((5, 31), (6, 30)))
+    assert [str(book.domains["insurance"].threshold) for book in (may, june)] == ["0.2", "0.25"]
+    assert rulebook.of(load_policy(folder, at=date(2026, 4, 30))) is may  # the same rules are compiled once
+
+
+def test_a_month_before_the_rules_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "policy"
+    shutil.copytree(BUNDLED, folder)
+    rules = folder / "rules" / "attributes.yaml"
+    text = rules.read_text(encoding="utf-8")
+    rules.write_text(text.replace("effective_from: 2026-01-01", "effective_from: 2026-06-01", 1), encoding="utf-8")
+    with pytest.raises(PolicyError, match="attributes"):
+        rulebook.of(load_policy(folder, at=date(2026, 5, 31)))

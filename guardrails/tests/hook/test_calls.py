@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from compliance_guardrails import calls
 from compliance_guardrails.calls import open_call, own_trace_id, prompt_hmac, stamp, stamp_refusal
-from compliance_guardrails.decisions import Before
+from compliance_guardrails.decisions import Before, read_score
 from compliance_guardrails.events import Delivered, Origin
 from compliance_guardrails.payloads import Endpoint
 
@@ -105,7 +105,7 @@ def test_routing_prompt_and_documents() -> None:
     turns = [{"role": "system", "content": "<source>d</source>"}, {"role": "user", "content": "q"}]
     data = request(messages=turns, model="x")
     call = open_call(data, Endpoint.CHAT, KEY, ORIGIN)
-    calls.carry_out(data, call, decision(model="claims-assistant", prompt="P", review=True))
+    calls.carry_out(data, call, decision(model="claims-assistant", prompt="P", review=True), "q")
     assert data["model"] == "claims-assistant"
     assert data["messages"][0] == {"role": "system", "content": "P"}
     assert call.question == "<source>d</source>\nq"
@@ -116,10 +116,22 @@ def test_the_hmac_depends_on_the_text_alone() -> None:
     def of(text: str, prompt: str | None = "P", secret: bytes = b"k") -> str:
         data = request(messages=[{"role": "user", "content": text}])
         call = open_call(data, Endpoint.CHAT, KEY, ORIGIN)
-        calls.carry_out(data, call, decision(prompt=prompt))
+        calls.carry_out(data, call, decision(prompt=prompt), text)
         return prompt_hmac(data, call, secret)
 
     assert of("M. <PERSON> déclare") == of("M. <PERSON> déclare") == of("M. <PERSON> déclare", prompt=None)
     assert of("M. <PERSON> déclare") != of("M. <PERSON> déclare.")
     assert of("x") != of("x", secret=b"autre")
     assert len(of("\ud800 seul")) == 64
+
+
+def test_a_score_that_the_gateway_dropped_is_found_in_the_request_as_sent() -> None:
+    sent = {"metadata": {"retrieval_score": 0.9}, "litellm_metadata": {"retrieval_score": 0.1}}
+    data = request(metadata={"retrieval_score": 0.9}, proxy_server_request={"headers": {}, "body": sent})
+    assert read_score(calls.score_places(data)).value == 0.1
+
+
+@pytest.mark.parametrize("body", [None, "x", [], {"metadata": "x", "litellm_metadata": None}])
+def test_a_strange_body_holds_no_score(body: Any) -> None:
+    data = request(metadata={"retrieval_score": 0.9}, proxy_server_request={"headers": {}, "body": body})
+    assert read_score(calls.score_places(data)).value == 0.9

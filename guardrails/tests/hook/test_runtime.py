@@ -15,7 +15,7 @@ import yaml
 from compliance_guardrails import events, litellm_config
 from compliance_guardrails.decisions import Caller
 from compliance_guardrails.events import Origin
-from compliance_guardrails.metrics import Metric, Metrics
+from compliance_guardrails.metrics import Metric, Metrics, Stage
 from compliance_guardrails.policy import Policy, PolicyError, load_policy
 from compliance_guardrails.runtime import LOG, Runtime
 from compliance_guardrails.transport import TransportError
@@ -61,10 +61,58 @@ def test_events_are_counted_and_logged_by_code(
 def test_an_own_failure_is_logged_without_its_text(
     runtime: Runtime, registry: CollectorRegistry, caplog: pytest.LogCaptureFixture
 ) -> None:
-    runtime.failed("post_call", ValueError("Dossier de Mme Quatrecent"))
+    runtime.failed(Stage.POST_CALL, ValueError("Dossier de Mme Quatrecent"))
     assert "Quatrecent" not in caplog.text
     assert "stage=post_call kind=ValueError at=" in caplog.text
     assert registry.get_sample_value("guardrail_errors_total", {"stage": "post_call"}) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "labels"),
+    [("guardrail_errors_total", {"stage": stage}) for stage in ("pre_call", "post_call", "stream", "headers", "policy")]
+    + [
+        ("guardrail_requests_total", {"stage": stage, "department": department})
+        for stage in ("pre_call", "grounding", "post_call", "exempt")
+        for department in ("direction-sinistres", "direction-it", "non-attribue")
+    ]
+    + [
+        (name, {"department": department})
+        for name in (
+            "retrieval_gate_refused_total",
+            "retrieval_score_missing_total",
+            "uncited_specific_claim_total",
+            "protected_attr_comparison_detected_total",
+            "low_self_confidence_total",
+        )
+        for department in ("direction-audit", "non-attribue")
+    ]
+    + [
+        ("self_evaluation_total", {"department": "direction-sinistres", "outcome": outcome})
+        for outcome in ("confident", "doubtful", "low", "unparseable", "timeout", "unavailable")
+    ]
+    + [
+        ("guardrail_reports_dropped_total", {"reason": reason})
+        for reason in ("queue_full", "refused", "unavailable", "no_queue", "error")
+    ]
+    + [("guardrail_seconds_count", {"stage": stage}) for stage in ("pre_call", "post_call", "self_evaluation")],
+)
+def test_counters_are_born_at_zero(
+    runtime: Runtime, registry: CollectorRegistry, name: str, labels: dict[str, str]
+) -> None:
+    """Otherwise `increase()` does not see the first event: a series that appears with 1 has not grown."""
+    assert runtime.metrics.available
+    assert registry.get_sample_value(name, labels) == 0
+
+
+def test_no_counter_is_born_with_a_label_that_nobody_uses(runtime: Runtime, registry: CollectorRegistry) -> None:
+    del runtime
+    stages = {
+        sample.labels["stage"]
+        for family in registry.collect()
+        for sample in family.samples
+        if sample.name == "guardrail_errors_total"
+    }
+    assert stages == {"pre_call", "post_call", "stream", "headers", "policy"}
 
 
 def test_metrics_without_prometheus_count_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +120,7 @@ def test_metrics_without_prometheus_count_nothing(monkeypatch: pytest.MonkeyPatc
     metrics = Metrics()
     assert not metrics.available
     metrics.count(Metric.ERRORS, ("x",))
-    metrics.observe("x", 1.0)
+    metrics.observe(Stage.PRE_CALL, 1.0)
     metrics.start_at_zero(["x"])
 
 
@@ -101,7 +149,8 @@ def wait_until_reloaded(runtime: Runtime, day: date) -> None:
 def test_a_new_day_brings_its_policy(registry: CollectorRegistry) -> None:
     today = [date(2026, 6, 30)]
     first = load_policy()
-    second = replace(first, digest="nouveau")
+    new = first.departments[0].model_copy(update={"id": "direction-nouvelle"})
+    second = replace(first, digest="nouveau", departments=(*first.departments, new))
     policies: dict[date, Policy] = {date(2026, 6, 30): first, date(2026, 7, 1): second}
     runtime = Runtime({}, metrics=Metrics(registry), today=lambda: today[0], load=lambda day: policies[day])
     runtime.follow_the_day()
@@ -110,6 +159,7 @@ def test_a_new_day_brings_its_policy(registry: CollectorRegistry) -> None:
     runtime.follow_the_day()
     wait_until_reloaded(runtime, today[0])
     assert runtime.policy is second
+    assert registry.get_sample_value("retrieval_gate_refused_total", {"department": "direction-nouvelle"}) == 0
 
 
 def test_a_policy_that_turns_wrong_leaves_the_last_good_one(

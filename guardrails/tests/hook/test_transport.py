@@ -29,6 +29,7 @@ KEYS = {"LANGFUSE_PUBLIC_KEY": "pk-lf-x", "LANGFUSE_SECRET_KEY": "sk-lf-secret"}
 class Server:
     url: str = ""
     requests: list[tuple[str, str, Any, str]] = field(default_factory=list)
+    versions: list[str | None] = field(default_factory=list)
     answer: Callable[[str, str], tuple[int, dict[str, str], Any]] = lambda _method, _path: (200, {}, {})
 
     def paths(self) -> list[str]:
@@ -46,6 +47,7 @@ def server() -> Generator[Server]:
             raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             body = json.loads(raw) if raw else None
             state.requests.append((self.command, self.path, body, self.headers["Authorization"]))
+            state.versions.append(self.headers["x-langfuse-ingestion-version"])
             status, headers, content = state.answer(self.command, self.path)
             data = json.dumps(content).encode()
             self.send_response(status)
@@ -119,6 +121,7 @@ def test_events_scores_and_queue_items(server: Server) -> None:
     assert envelope["timestamp"] == "2026-05-28T20:26:40.123Z"
     assert bodies["/api/public/annotation-queues/q1/items"] == {"objectId": TRACE, "objectType": "TRACE"}
     assert server.requests[0][3].startswith("Basic ")
+    assert set(server.versions) == {"4"}
 
 
 def test_a_trace_is_queued_once(server: Server) -> None:

@@ -1,0 +1,39 @@
+"""The gateway that the tests of the hook share: one real proxy, started when the first of them asks for it.
+
+The model is a stub that says what the test wants, Langfuse a stand-in that the proxy's own Langfuse callback and the
+hook both write to. A module whose gateway has another policy defines `running` anew; `at` then follows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+
+from compliance_pipelines_tests.services.litellm.setup import Bench, audit_refuses, bench
+
+
+@pytest.fixture(scope="session")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Generator[Bench]:
+    directory = tmp_path_factory.mktemp("gateway")
+    with bench(directory, audit_refuses(directory)) as made:
+        yield made
+
+
+@pytest.fixture
+def own_failure() -> None:
+    """Asked for by tests in which a guardrail fails on purpose."""
+
+
+@pytest.fixture
+def at(running: Bench, request: pytest.FixtureRequest) -> Generator[Bench]:
+    """The gateway with a model that has forgotten the test before.
+
+    `on_error: pass` hides a bug of the hook behind an answer that looks right; so no test may leave an own failure in
+    the gateway's log, except those made for one.
+    """
+    running.model.reset()
+    before = running.own_failures()
+    yield running
+    if "own_failure" not in request.fixturenames:
+        assert running.own_failures() == before
