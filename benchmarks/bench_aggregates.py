@@ -16,6 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
+# the name under which a child process finds this module, also when this one runs as __main__
+NAME = "benchmarks.bench_aggregates"
 PERIOD = (datetime(2026, 6, 1, tzinfo=UTC), datetime(2026, 7, 1, tzinfo=UTC))
 ROWS, DEPARTMENTS, METRICS, PART = 10_000_000, 15, 30, 1_000_000
 
@@ -82,7 +84,7 @@ def with_pandas(path: Path) -> dict[str, list[float | None]]:
 
 def measured(way: str, path: Path) -> tuple[float, float, dict[str, list[float | None]]]:
     """CPU seconds, peak MB and figures of one way in a fresh process."""
-    done = subprocess.run([sys.executable, "-m", __name__, way, str(path)], check=True, capture_output=True)  # noqa: S603
+    done = subprocess.run([sys.executable, "-m", NAME, way, str(path)], check=True, capture_output=True)  # noqa: S603
     found = json.loads(done.stdout)
     return found["cpu"], found["mb"], found["figures"]
 

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from compliance_pipelines.adapters.outbox import Outbox
-from compliance_pipelines.core import alerting_delivery, alerting_rules
+from compliance_pipelines.core import alerting_calendar, alerting_delivery, alerting_rules
 from compliance_pipelines.core.alerting import ALL_DEPARTMENTS, Episode
 from compliance_pipelines.core.alerting_delivery import Post, Timing
 from compliance_pipelines.core.periods import PARIS
@@ -160,10 +160,38 @@ def explanation(policy: Policy, name: AlertName) -> list[str]:
     rule = policy.alerts.rule(name)
     lines = [f"{name} ({rule.severity})", rule.summary, f"Regarde : {_SOURCES[name]}.", f"Mesure : {rule.metric}"]
     if "department" in (rule.limit_from or "").split(".")[0]:
-        lines += [f"  {d.label:<16} {_condition(rule, policy, d.id)}" for d in policy.departments]
+        lines += [f"  {d.label:<16} {_by_department(rule, policy, d.id)}" for d in policy.departments]
     else:
         lines.append(f"Condition : {_condition(rule, policy, ALL_DEPARTMENTS)}")
-    return [*lines, f"Que faire : {rule.next_step}"]
+    return [*lines, *_scope(policy, name), f"Que faire : {rule.next_step}"]
+
+
+def _by_department(rule: AlertRule, policy: Policy, department: str) -> str:
+    # only the day waits: a night below the threshold is a whole night
+    waits, _, wait = _condition(rule, policy, department).partition(" pendant ")
+    followed = department in policy.sampling.intraday.departments
+    return f"{waits} la nuit ; en journée pendant {wait}" if followed and wait else f"{waits} la nuit"
+
+
+def _scope(policy: Policy, name: AlertName) -> list[str]:
+    """What else decides: how many are needed, over what time, for whom, from when."""
+    day, burst, least = policy.sampling.intraday, policy.thresholds.uncited_burst, policy.thresholds.min_n
+    if name is AlertName.NEUTRALITY_BELOW_THRESHOLD:
+        trailing = f"moyenne des {day.window_minutes} dernières minutes, relevée toutes les {day.every_minutes} min"
+        return [
+            f"La nuit : au moins {least} notes ; une alerte au plus par nuit, tenue jusqu'à une nuit conforme.",
+            f"En journée : {trailing}, au moins {day.min_n} notes ; il y faut un juge et l'API Langfuse.",
+        ]
+    if name is AlertName.UNCITED_CLAIMS_BURST:
+        labels = ", ".join(policy.department(d).label for d in burst.departments)
+        return [f"Sur {burst.window_minutes} min glissantes, directions suivies : {labels}."]
+    if name is AlertName.UNSCORED_RATE_HIGH:
+        return [f"Par direction, dès {least} traces tirées ; jamais quand les notes sont retenues (JudgeUnreliable)."]
+    if name is AlertName.NIGHT_MISSING:
+        return [f"Attendue à {alerting_calendar.NIGHT_DUE:%H h %M}, heure de Paris, le lendemain du jour évalué."]
+    if name is AlertName.REPORT_MISSING:
+        return ["Attendu le 1er du mois suivant à 4 h UTC."]
+    return []
 
 
 def _condition(rule: AlertRule, policy: Policy, department: str) -> str:

@@ -41,7 +41,7 @@ def build(month: Month, out: Console, *, reason: str, cutoff: str, nights: bool)
     """Run the month through Dagster and print what came of it."""
     home = settings().home
     runs.dagster_home(home)
-    days = len(month.days())
+    days = len(runs.followed_days(month)) if nights else 0
     with _progress(out) as bars:
         if nights:
             _run_nights(month, days, bars)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-import pyarrow.parquet as pq
 from compliance_guardrails.policy import load_policy
 
 from compliance_pipelines.adapters.table_store import TableStore
@@ -138,7 +137,7 @@ def _read(
 ) -> Iterator[tuple[str, list[dict]]]:
     for day in days:
         if store.has(key, day):
-            yield day, pq.read_table(store.path(key, day), columns=columns).to_pylist()
+            yield day, store.read_columns(key, day, columns)
 
 
 def _oversight(store: TableStore, days: Sequence[str], department: str, kept: set[str]) -> Iterator[Judged]:

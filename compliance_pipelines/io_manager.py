@@ -66,8 +66,8 @@ def made_from(*parts: str) -> str:
 def once(
     days: Days, key: dg.AssetKey, day: str, identity: str, make: Callable[[], pd.DataFrame]
 ) -> pd.DataFrame | None:
-    """`make()` noted as made from `identity`, or None when that very partition is already stored."""
-    if days.store.notes(key.path, day).get("made_from") == identity:
+    """`make()` noted as made from `identity`, or None when that very partition is already stored, undamaged."""
+    if days.store.notes(key.path, day).get("made_from") == identity and days.store.sound(key.path, day):
         return None
     table = make()
     table.attrs["made_from"] = identity

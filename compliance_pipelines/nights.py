@@ -1,4 +1,4 @@
-"""Whether a month's nights need computing again: a fingerprint over all that they are made from and what was stored.
+"""Whether a month's nights need computing again: a digest of all that they are made from and one of what was stored.
 
 It serves the command on an export with the lexical evaluator, where everything that a night depends on can be hashed.
 With a server or a judge nobody can say beforehand that nothing changed, so those nights always run; what is unchanged
@@ -13,6 +13,8 @@ import json
 import os
 from pathlib import Path
 
+from compliance_guardrails.policy import load_policy
+
 from compliance_pipelines.adapters.langfuse_export import ExportReader
 from compliance_pipelines.adapters.table_store import TableStore
 from compliance_pipelines.code_identity import code_identity
@@ -23,41 +25,63 @@ from compliance_pipelines.settings import pseudonym_key
 _BLOCK = 1 << 20
 
 
-def unchanged(month: Month, tables: tuple[str, ...], source: TraceSourceResource, policy: PolicyResource) -> bool:
-    """True when the nights of `month` were computed from these very inputs and every table is as it was left."""
-    try:
-        noted = _note(source, month).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return False
-    return noted == fingerprint(month, tables, source, policy)
+def inputs(month: Month, source: TraceSourceResource, policy: PolicyResource) -> str:
+    """sha256 over code, policy of the month and newest policy, pseudonym key, export (names and bytes).
 
-
-def remember(month: Month, tables: tuple[str, ...], source: TraceSourceResource, policy: PolicyResource) -> None:
-    """Note, after a run that succeeded, what the nights of `month` were made from."""
-    note = _note(source, month)
-    temporary = note.with_suffix(f".{os.getpid()}.tmp")
-    temporary.write_text(fingerprint(month, tables, source, policy), encoding="utf-8")
-    temporary.replace(note)
-
-
-def fingerprint(month: Month, tables: tuple[str, ...], source: TraceSourceResource, policy: PolicyResource) -> str:
-    """sha256 over code, policy of the month, export (names and bytes), pseudonym key, and the stored values."""
-    store, days = TableStore(Path(source.home) / "data"), [day.isoformat() for day in month.days()]
-    key, _ = pseudonym_key(source.hmac_key_variable)
-    whole = hmac.new(key, digestmod=hashlib.sha256)  # a digest with the key, never the key
-    whole.update(json.dumps([code_identity(), policy.of(month).digest, str(month), tables]).encode())
-    reader = source.reader(policy.of(month))
+    To be taken before the run: rows that arrive while it reads then make the nights run again. The newest policy
+    counts because Dagster's code versions are made of it: an edit for a later month marks nights stale as well.
+    """
+    in_force = policy.of(month)
+    newest = load_policy(Path(policy.policy_dir) if policy.policy_dir else None)
+    whole = _keyed(source)
+    whole.update(json.dumps([code_identity(), in_force.digest, newest.digest, str(month)]).encode())
+    reader = source.reader(in_force)
     if not isinstance(reader, ExportReader):
         raise TypeError("the rows of a server have no fingerprint")
     for path in reader.files():
         whole.update(str(path).encode("utf-8", "surrogateescape"))
-        with path.open("rb") as handle:
-            while block := handle.read(_BLOCK):
-                whole.update(block)
-    for table in tables:
-        for day in days:
-            whole.update(json.dumps([table, day, store.notes(table.split("/"), day)], sort_keys=True).encode())
+        _add_bytes(whole, path)
     return whole.hexdigest()
+
+
+def unchanged(month: Month, tables: tuple[str, ...], source: TraceSourceResource, made_from: str) -> bool:
+    """True when the nights of `month` were computed from `made_from` and every table is, byte for byte, as left."""
+    try:
+        noted = _note(source, month).read_bytes()
+    except OSError:
+        return False
+    return noted == _noted(month, tables, source, made_from)
+
+
+def remember(month: Month, tables: tuple[str, ...], source: TraceSourceResource, made_from: str) -> None:
+    """Note, after a run that succeeded, what the nights of `month` were made from and what came of them."""
+    note = _note(source, month)
+    temporary = note.with_suffix(f".{os.getpid()}.tmp")
+    temporary.write_bytes(_noted(month, tables, source, made_from))
+    temporary.replace(note)
+
+
+def _noted(month: Month, tables: tuple[str, ...], source: TraceSourceResource, made_from: str) -> bytes:
+    store, whole = TableStore(Path(source.home) / "data"), _keyed(source)
+    for table in tables:
+        for day in month.days():
+            path = store.path(table.split("/"), day.isoformat())
+            whole.update(json.dumps([table, day.isoformat(), path.exists()]).encode())
+            if path.exists():
+                _add_bytes(whole, path)
+    return f"{made_from} {whole.hexdigest()}".encode()
+
+
+def _keyed(source: TraceSourceResource) -> hmac.HMAC:
+    # a digest with the key, never the key
+    key, _ = pseudonym_key(source.hmac_key_variable)
+    return hmac.new(key, digestmod=hashlib.sha256)
+
+
+def _add_bytes(whole: hmac.HMAC, path: Path) -> None:
+    with path.open("rb") as handle:
+        while block := handle.read(_BLOCK):
+            whole.update(block)
 
 
 def _note(source: TraceSourceResource, month: Month) -> Path:

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 import dagster as dg
@@ -61,21 +62,46 @@ def dagster_home(home: Path) -> Path:
     return folder
 
 
+def followed_days(month: Month) -> list[date]:
+    """The nights of a month from the first followed day on; RunFailedError when there is none."""
+    first = settings().first_day
+    days = [day for day in month.days() if day >= first]
+    if not days:
+        raise RunFailedError(f"le mois {month} précède le premier jour suivi, {first:%d/%m/%Y} (COMPLIANCE_FIRST_DAY)")
+    return days
+
+
 def run_nights(month: Month, progress: Progress) -> RunOutcome:
-    """Every night of the month, in one single-run backfill."""
-    days = month.days()
+    """Every followed night of the month, in one single-run backfill."""
+    days = followed_days(month)
     tags = {RANGE_START: days[0].isoformat(), RANGE_END: days[-1].isoformat()}
+    if not _embedded():
+        return _execute("nightly", None, tags, {}, progress)
     # without a judge or a server the other assets would write empty tables
-    only = [dg.AssetKey(name.split("/")) for name in EMBEDDED] if _embedded() else None
-    outcome = _execute("nightly", None, tags, {}, progress, only)
-    if _embedded():
-        nights.remember(month, EMBEDDED, *_inputs())
-    return outcome
+    only = [dg.AssetKey(name.split("/")) for name in EMBEDDED]
+    source, policy = _inputs()
+    # before the run: what arrives while it reads was not read
+    made_from = nights.inputs(month, source, policy)
+
+    def remember() -> None:
+        nights.remember(month, EMBEDDED, source, made_from)
+
+    return _execute("nightly", None, tags, {}, progress, only, remember)
 
 
 def nights_unchanged(month: Month) -> bool:
-    """Whether `run_nights` would compute what is already stored, from the same export, policy and code."""
-    return _embedded() and nights.unchanged(month, EMBEDDED, *_inputs())
+    """Whether `run_nights` would compute what is stored and shown already, from the same export, policy and code."""
+    if not _embedded():
+        return False
+    source, policy = _inputs()
+    return nights.unchanged(month, EMBEDDED, source, nights.inputs(month, source, policy)) and _shown(month)
+
+
+def _shown(month: Month) -> bool:
+    """Whether Dagster's instance knows these nights: tables may outlive it, schedules and interface look there."""
+    days = {day.isoformat() for day in followed_days(month)}
+    with dg.DagsterInstance.get() as instance:
+        return all(days <= instance.get_materialized_partitions(dg.AssetKey(name.split("/"))) for name in EMBEDDED)
 
 
 def _embedded() -> bool:
@@ -106,6 +132,7 @@ def _execute(
     config: dict[str, object],
     progress: Progress,
     only: list[dg.AssetKey] | None = None,
+    succeeded: Callable[[], None] | None = None,
 ) -> RunOutcome:
     from compliance_pipelines.definitions import build_defs
 
@@ -123,6 +150,9 @@ def _execute(
                 asset_selection=only,
             )
         )
+        # still alone: another run would change the tables
+        if result.success and succeeded is not None:
+            succeeded()
     if not result.success:
         raise RunFailedError(_cause(result))
     failed = tuple(

@@ -54,6 +54,8 @@ def settings(env: Mapping[str, str] | None = None) -> Settings:
     """Read and check the environment (default: the process's)."""
     env = os.environ if env is None else env
     home = Path(env.get("COMPLIANCE_HOME") or ".compliance").absolute()
+    if home.exists() and not home.is_dir():
+        raise SettingsError(f"COMPLIANCE_HOME={home} : c'est un fichier, attendu un dossier (créé au besoin)")
     export = env.get("LANGFUSE_EXPORT")
     remote = bool(export) and export.startswith(SCHEME)
     if export and not remote and not Path(export).exists():

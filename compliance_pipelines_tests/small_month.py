@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pandas as pd
+import pyarrow.parquet as pq
 from compliance_guardrails.policy import Policy, load_policy
 
 from compliance_pipelines.adapters.archive_dir import DirectoryArchive
@@ -65,6 +66,16 @@ def revise_month(home: Path, name: str, policy_dir: Path) -> None:
     archive.put_revision(name, built.decision.revision, built.files, retain_until(BUILT_AT, 7))
 
 
+def damage(table: Path) -> None:
+    """Flip one bit in the values of a stored table's first column; the notes at the end of the file still read."""
+    with pq.ParquetFile(table) as file:
+        column = file.metadata.row_group(0).column(0)
+    start = column.dictionary_page_offset if column.has_dictionary_page else column.data_page_offset
+    content = bytearray(table.read_bytes())
+    content[start + column.total_compressed_size - 1] ^= 1
+    table.write_bytes(content)
+
+
 def _tables(store: TableStore, month: Month, policy: Policy) -> None:
     rng = random.Random(str(month))  # noqa: S311 - invented figures, no secret
     traces_of_month: list[Trace] = []
@@ -75,7 +86,7 @@ def _tables(store: TableStore, month: Month, policy: Policy) -> None:
         owners += [SMALL] if day.day <= 3 else []
         traces = [_trace(f"{day}:{number}", owner, start, number) for number, owner in enumerate(owners)]
         rated = [_feedback(trace) for trace in traces if rng.random() < 0.2]
-        judged = {name: [j for t in traces for j in _judgements(t, name, rng)] for name in {n for n, _ in METRICS}}
+        judged = {name: [j for t in traces for j in _judgements(t, name, rng)] for name in dict(METRICS)}
         table = frame(traces, Trace)
         table.attrs["counts"] = {"rows": len(traces), "duplicates": 0}
         store.write(("langfuse", "traces"), day.isoformat(), table)

@@ -26,7 +26,7 @@ from compliance_pipelines.adapters.langfuse_api_http import (
 )
 from compliance_pipelines.adapters.langfuse_api_journal import Journal, StateFolder
 from compliance_pipelines.adapters.langfuse_api_late import Ledger, RowCounts, count_days
-from compliance_pipelines.adapters.langfuse_api_rows import SEGMENTS, unpack_observations, unpack_rows
+from compliance_pipelines.adapters.langfuse_api_rows import SEGMENTS, row_time, unpack_observations, unpack_rows
 from compliance_pipelines.adapters.langfuse_api_sources import (
     V3_EVENTS,
     V3_OBSERVATIONS,
@@ -42,6 +42,7 @@ from compliance_pipelines.adapters.langfuse_api_windows import Progress, WindowR
 from compliance_pipelines.adapters.langfuse_spill import bucket_count, by_day
 from compliance_pipelines.core import assembly, reconciliation
 from compliance_pipelines.core.extraction import (
+    READ,
     ReadReport,
     Scores,
     Tally,
@@ -53,6 +54,7 @@ from compliance_pipelines.core.extraction import (
     windows,
 )
 from compliance_pipelines.core.langfuse_rows import Observation, RowError, ScoreRow, parse_row
+from compliance_pipelines.core.periods import paris_day
 from compliance_pipelines.core.records import Score, Trace
 
 MARGIN = timedelta(minutes=15)
@@ -143,7 +145,7 @@ class ApiReader:
             at_start = _counts_at_start(folder, counts)
             parts = windows(first, last, self.width, MARGIN)
             journals = self._download(folder, sources, parts)
-            _count_rejected(journals, first, report)
+            _count_rejected(journals, first, last, report)
             chunks = min(SEGMENTS, bucket_count(sum(journal.size for journal in journals)))
             for number in range(chunks):
                 span = (number * SEGMENTS // chunks, (number + 1) * SEGMENTS // chunks)
@@ -183,7 +185,12 @@ class ApiReader:
 
         Days that were never read are not in it, nor is any day on a server that does not count.
         """
-        return self._ledger().changed(sorted(self._row_counts(first, last).least.items()))
+        return list(self.late_counts(first, last))
+
+    def late_counts(self, first: date, last: date) -> dict[date, int]:
+        """The same days, each with what the server counts on it now."""
+        counts = self._row_counts(first, last).least
+        return {day: counts[day] for day in self._ledger().grown(sorted(counts.items()))}
 
     def _ledger(self) -> Ledger:
         server = self.http.server
@@ -238,7 +245,7 @@ class ApiReader:
         tally.add_to(report)
 
     def _scores(self, journals: Sequence[Journal], first: date, last: date, report: ReadReport) -> Iterator[ScoreRow]:
-        _count_rejected(journals, first, report)
+        _count_rejected(journals, first, last, report)
         seen = _Seen(journals)
         for journal in journals:
             events = journal.path.name.startswith((V4_EVENTS.name, V3_EVENTS.name))
@@ -247,7 +254,7 @@ class ApiReader:
                 if events:
                     found = map(event_score, seen.first_time(journal, unpack_observations(segment)))
                 else:
-                    found = _parsed(segment, first, report)
+                    found = _parsed(segment, first, last, report)
                 for row in found:
                     if row is not None and self._counts(row, first, last, report):
                         yield row
@@ -288,25 +295,33 @@ def _counts_at_start(folder: StateFolder, counts: RowCounts) -> dict[date, int]:
     return kept.counts()
 
 
-def _parsed(segment: memoryview, first: date, report: ReadReport) -> Iterator[ScoreRow]:
+def _parsed(segment: memoryview, first: date, last: date, report: ReadReport) -> Iterator[ScoreRow]:
     for content in unpack_rows(segment):
+        reason = "unknown_shape"
         try:
             row = parse_row(content)
+            if isinstance(row, ScoreRow):
+                yield row
+                continue
         except RowError as refused:
-            _reject(report, first, refused.reason)
-            continue
-        if isinstance(row, ScoreRow):
-            yield row
-        else:
-            _reject(report, first, "unknown_shape")
+            reason = refused.reason
+        _reject(report, first, last, reason, row_time(content))
 
 
-def _count_rejected(journals: Sequence[Journal], day: date, report: ReadReport) -> None:
+def _count_rejected(journals: Sequence[Journal], first: date, last: date, report: ReadReport) -> None:
     for journal in journals:
-        for reason in journal.state.rejected:
-            _reject(report, day, reason)
+        for reason, at in journal.state.rejected:
+            day = _reject(report, first, last, reason, at)
+            if day is not None and journal.path.name.startswith(V3_TRACES.name):
+                # a v3 trace is no row that the server counts
+                report.count(day, READ, -1)
 
 
-def _reject(report: ReadReport, day: date, reason: str) -> None:
+def _reject(report: ReadReport, first: date, last: date, reason: str, at: datetime | None) -> date | None:
+    """Count a refused row on its own day, one without a time on the first; None when it was on neither of them."""
+    day = first if at is None else paris_day(at)
+    if not first <= day <= last:
+        return None
     report.count(day, "rows")
     report.count(day, f"rejected_{reason}")
+    return day

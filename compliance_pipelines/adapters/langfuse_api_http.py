@@ -62,9 +62,16 @@ class Server:
     secret_key: str = field(repr=False)
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.base_url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise LangfuseError("LANGFUSE_BASE_URL : adresse illisible, attendu http(s)://hôte[:port]")
+        wrong = LangfuseError("LANGFUSE_BASE_URL : adresse illisible, attendu http(s)://hôte[:port]")
+        try:
+            parts = urlsplit(self.base_url)
+            # both read the address, and each refuses what the other lets pass
+            readable = parts.port != 0 and bool(httpx.URL(self.base_url).raw_host)
+            readable = readable and bool((parts.hostname or "").encode("idna"))
+        except (ValueError, httpx.InvalidURL):
+            raise wrong from None
+        if not readable or parts.scheme not in {"http", "https"} or parts.query or parts.fragment:
+            raise wrong
         if parts.username or parts.password:
             raise LangfuseError("LANGFUSE_BASE_URL : clés dans l’adresse, attendu LANGFUSE_PUBLIC_KEY et _SECRET_KEY")
         for name, key in (("LANGFUSE_PUBLIC_KEY", self.public_key), ("LANGFUSE_SECRET_KEY", self.secret_key)):
@@ -163,7 +170,7 @@ class LangfuseHttp:
         repeat: bool = True,
         most: int = MAX_PAGE_BYTES,
     ) -> Answer[T]:
-        failures, slow, waited = 0, 0, 0.0
+        failures, asked, slow, waited = 0, 0, 0, 0.0
         while True:
             if self.stop.is_set():
                 raise StoppedError(f"Langfuse ({self.server.host}) : lecture arrêtée")
@@ -185,14 +192,18 @@ class LangfuseHttp:
             # a server that is too slow twice for the same question will be so a third time
             if slow >= 2 and method == "GET":
                 raise TooWideError(f"Langfuse ({self.server.host}) : {reason} sur {path}, fenêtre trop large")
-            if status != 429:
-                failures += 1
-            wait = self._backoff(failures, path, params) if wait is None else wait
-            waited += wait
+            failures, asked = failures + (status != 429), asked + (status == 429)
+            # a proxy that says "again, at once" for ever would be asked for ever
+            if wait is None or (wait == 0 and asked > 1):
+                wait = self._backoff(failures + asked, path, params)
             safe = repeat or status in {429, 503}
-            if not safe or failures >= self.patience.attempts or waited > self.patience.waiting:
-                tries = "sans nouvel essai" if not safe else f"après {failures} échec(s) et {waited:.0f} s d’attente"
-                raise LangfuseError(f"Langfuse ({self.server.host}) : {reason} sur {path}, {tries}")
+            if not safe or failures >= self.patience.attempts or waited + wait > self.patience.waiting:
+                tries = (
+                    f"après {failures + asked} échec(s) et {waited:.0f} s d’attente" if safe else "sans nouvel essai"
+                )
+                more = f" ; le serveur demande encore {wait:.0f} s, à relancer plus tard" if asked and safe else ""
+                raise LangfuseError(f"Langfuse ({self.server.host}) : {reason} sur {path}, {tries}{more}")
+            waited += wait
             with self._lock:
                 self.traffic.retries += 1
                 self.traffic.waited_seconds += wait
@@ -238,7 +249,7 @@ class LangfuseHttp:
     def _backoff(self, failures: int, path: str, params: Mapping[str, str]) -> float:
         # spread without randomness: windows that fail together do not come back together
         spread = zlib.crc32(f"{path}{sorted(params.items())}{failures}".encode()) / 2**32
-        pause = self.patience.first_pause * 2 ** max(0, failures - 1)
+        pause = self.patience.first_pause * 2 ** min(max(0, failures - 1), 30)
         return min(pause, self.patience.longest_pause) * (0.75 + spread / 2)
 
     def _wait(self, seconds: float) -> None:

@@ -31,7 +31,8 @@ class Page(msgspec.Struct, frozen=True):
     """What is kept beside the rows of a page. `cursor` asks for the next page, None after the last.
 
     `total` is the server's count of the whole window and `ids` the rows' own, where pages are numbered. `rejected`
-    says why rows could not be used. `ends` is where each segment ends in the page's rows, as unsigned 32-bit integers.
+    says why rows could not be used, `rejected_at` gives their own times where they can be read. `ends` is where each
+    segment ends in the page's rows, as unsigned 32-bit integers.
     """
 
     cursor: str | None
@@ -39,6 +40,7 @@ class Page(msgspec.Struct, frozen=True):
     total: int | None = None
     ids: tuple[str, ...] = ()
     rejected: tuple[str, ...] = ()
+    rejected_at: tuple[datetime | None, ...] = ()
     server_time: datetime | None = None
     ends: bytes = b""
 
@@ -57,7 +59,7 @@ class State:
     split: bool = False
     done: bool = False
     seen: set[str] = field(default_factory=set)
-    rejected: list[str] = field(default_factory=list)
+    rejected: list[tuple[str, datetime | None]] = field(default_factory=list)
 
     def take(self, page: Page) -> None:
         """Follow one page."""
@@ -66,7 +68,7 @@ class State:
         self.pages += 1
         self.rows += page.rows
         self.ids.update(page.ids)
-        self.rejected += page.rejected
+        self.rejected += zip(page.rejected, page.rejected_at or [None] * len(page.rejected), strict=True)
         # the oldest time: what was not there when the window's first page was made may be missing
         self.server_time = self.server_time or page.server_time
         if page.cursor is not None:

@@ -1,6 +1,6 @@
 """What the server counts, by day. Rows that came after their day was read are found by it: no filter on createdAt.
 
-After a read the server's row count of each day is kept in `COMPLIANCE_HOME/state/langfuse`; a day whose count changed
+After a read the server's row count of each day is kept in `COMPLIANCE_HOME/state/langfuse`; a day whose count grew
 since holds late rows and is worth reading again. Counts are compared with counts alone, never with the rows read.
 """
 
@@ -123,10 +123,10 @@ class Ledger:
             temporary.write_text(json.dumps({day.isoformat(): whole[day] for day in sorted(whole)}))
             temporary.replace(self.path)
 
-    def changed(self, now: Iterable[tuple[date, int]]) -> list[date]:
-        """The days that were read when their count was another one."""
+    def grown(self, now: Iterable[tuple[date, int]]) -> list[date]:
+        """The days that were read when their count was lower; rows erased since are no reason to read again."""
         before = self.counts()
-        return [day for day, number in now if day in before and before[day] != number]
+        return [day for day, number in now if day in before and number > before[day]]
 
 
 _read_metrics = msgspec.json.Decoder(_Metrics).decode

@@ -11,8 +11,8 @@ import json
 import zlib
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -96,6 +96,13 @@ class _Kept(msgspec.Struct, gc=False):
     model_parameters: _Parameters | Mapping[str, Any]
 
 
+class _Refused(NamedTuple):
+    """Why a row cannot be used, and the time it gives, so that it counts on its day."""
+
+    reason: str
+    at: datetime | None = None
+
+
 class _Meta(msgspec.Struct, frozen=True):
     cursor: str | None = None
     page: int | None = None
@@ -135,11 +142,12 @@ def pack_observations(content: bytes) -> tuple[Page, bytearray]:
 def pack_scores(content: bytes) -> tuple[Page, bytes]:
     """A page of scores as one segment of JSON; raises msgspec.DecodeError when it is no whole page."""
     meta, items = _slow_items(content, None)
-    rows, rejected, ids = [], [], []
+    rows, ids = [], list[str]()
+    rejected: list[_Refused] = []
     for item in items:
         row = _object(item)
         if row is None:
-            rejected.append("not_json")
+            rejected.append(_Refused("not_json"))
         else:
             rows.append(item)
         ids.append(str((row or {}).get("id") or f"?{meta.page}/{len(ids)}"))
@@ -158,11 +166,11 @@ def unpack_rows(segment: memoryview) -> Iterator[Mapping[str, Any]]:
         yield _object(item) or {}
 
 
-def _packed(meta: _Meta, kept: list[_Kept | str]) -> tuple[Page, bytearray]:
+def _packed(meta: _Meta, kept: list[_Kept | _Refused]) -> tuple[Page, bytearray]:
     buckets: list[list[_Kept]] = [[] for _ in range(SEGMENTS)]
-    rejected, ids = [], []
+    rejected, ids = list[_Refused](), list[str]()
     for row in kept:
-        if isinstance(row, str):
+        if isinstance(row, _Refused):
             rejected.append(row)
             ids.append(f"?{meta.page}/{len(ids)}")
         else:
@@ -176,27 +184,28 @@ def _packed(meta: _Meta, kept: list[_Kept | str]) -> tuple[Page, bytearray]:
     return _page(meta, ids, rejected, ends), payload
 
 
-def _page(meta: _Meta, ids: list[str], rejected: list[str], ends: array[int]) -> Page:
-    reasons, places = tuple(rejected), ends.tobytes()
+def _page(meta: _Meta, ids: list[str], rejected: list[_Refused], ends: array[int]) -> Page:
+    reasons, times = tuple(one.reason for one in rejected), tuple(one.at for one in rejected)
+    places = ends.tobytes()
     if meta.totalPages is None:
-        return Page(meta.cursor, len(ids), rejected=reasons, ends=places)
+        return Page(meta.cursor, len(ids), rejected=reasons, rejected_at=times, ends=places)
     number, limit = meta.page or 1, meta.limit or len(ids)
     cursor = f"{number + 1}/{limit}" if number < meta.totalPages else None
-    return Page(cursor, len(ids), meta.totalItems, tuple(ids), rejected=reasons, ends=places)
+    return Page(cursor, len(ids), meta.totalItems, tuple(ids), rejected=reasons, rejected_at=times, ends=places)
 
 
-def _keep(row: _Row) -> _Kept | str:
+def _keep(row: _Row) -> _Kept | _Refused:
     """The same as `parse_row` makes of the row, for rows whose fields have the usual types; a reason when refused."""
     trace = row.type is None and row.timestamp is not None
     started = row.timestamp if trace else row.startTime
     trace_id = row.id if trace else row.traceId
     if started is None:
-        return "missing_time" if row.type is not None else "unknown_shape"
+        return _Refused("missing_time" if row.type is not None else "unknown_shape")
     if not row.id or len(row.id) > 200 or not trace_id or len(trace_id) > 200:
-        return "missing_id"
+        return _Refused("missing_id", utc(started))
     created = row.createdAt or (None if trace else row.endTime) or started
     if started.tzinfo is None or created.tzinfo is None:
-        return "naive_time"
+        return _Refused("naive_time", utc(started))
     return _Kept(
         row.id,
         trace_id,
@@ -217,16 +226,16 @@ def _keep(row: _Row) -> _Kept | str:
     )
 
 
-def _keep_slowly(item: bytes) -> _Kept | str:
+def _keep_slowly(item: bytes) -> _Kept | _Refused:
     row = _object(item)
     if row is None:
-        return "not_json"
+        return _Refused("not_json")
     try:
         found = parse_row(row)
     except RowError as refused:
-        return refused.reason
+        return _Refused(refused.reason, row_time(row))
     if not isinstance(found, Observation):
-        return "unknown_shape"
+        return _Refused("unknown_shape", row_time(row))
     fields = {name: getattr(found, name) for name in Observation.__dataclass_fields__}
     fields["metadata"] = {key: _packable(found.metadata[key]) for key in METADATA_KEYS if key in found.metadata}
     given = found.model_parameters
@@ -249,6 +258,21 @@ def _slow_items(content: bytes, unusual: Exception | None) -> tuple[_Meta, list[
         return meta, [_json(item) for item in whole["data"]]
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError, msgspec.ValidationError):
         raise unusual from None
+
+
+def row_time(row: Mapping[str, Any]) -> datetime | None:
+    """The time that a row gives, for a row that cannot be used otherwise; None when it gives none."""
+    try:
+        return utc(datetime.fromisoformat(str(row.get("startTime") or row.get("timestamp"))))
+    except ValueError:
+        return None
+
+
+def utc(moment: datetime) -> datetime | None:
+    """An aware UTC time, good for finding the row's day alone; None outside the years in which rows are."""
+    if not 2000 <= moment.year <= 2200:
+        return None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def _object(text: bytes | msgspec.Raw) -> dict[str, Any] | None:

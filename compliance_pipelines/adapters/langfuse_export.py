@@ -2,7 +2,7 @@
 
 Memory is bounded by spilling: rows go to buckets by trace id, each bucket is assembled by itself, so a trace may lie
 anywhere in the folder. A row that cannot be used is counted with its reason; a file that cannot be read to its end
-(truncated gzip) refuses the whole read, because nobody could say what was lost. No Dagster, no judgement here.
+(truncated gzip, CSV or JSONL) refuses the whole read: nobody could say what was lost. No Dagster, no judgement here.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def _raw_rows(file: ExportFile) -> Iterator[Mapping[str, Any] | RowError]:
             elif _suffix(path) == ".json":
                 yield from _json_rows(shown, handle)
             else:
-                yield from _jsonl_rows(handle)
+                yield from _jsonl_rows(shown, handle)
     except (EOFError, zlib.error, gzip.BadGzipFile) as damaged:
         raise ExportError(f"{shown} : archive gzip tronquée ou abîmée, lecture refusée (à réexporter)") from damaged
     except PermissionError as denied:
@@ -182,7 +182,7 @@ def _open(path: Path) -> BinaryIO:
     return path.open("rb", buffering=1 << 18)
 
 
-def _jsonl_rows(handle: BinaryIO) -> Iterator[Mapping[str, Any] | RowError]:
+def _jsonl_rows(shown: str, handle: BinaryIO) -> Iterator[Mapping[str, Any] | RowError]:
     decode = msgspec.json.Decoder().decode
     while line := handle.readline(_MAX_LINE + 1):
         if len(line) > _MAX_LINE:
@@ -198,6 +198,9 @@ def _jsonl_rows(handle: BinaryIO) -> Iterator[Mapping[str, Any] | RowError]:
             row = _lenient(line)
         if isinstance(row, dict):
             yield from _unwrap(row)
+        elif not line.endswith(b"\n"):
+            # half a line at the end: nobody can say how many should have followed it
+            raise ExportError(f"{shown} : JSONL tronqué (dernière ligne incomplète), lecture refusée (à réexporter)")
         else:
             yield RowError("not_json")
 
@@ -210,7 +213,7 @@ def _lenient(data: bytes) -> Any:
         return None
 
 
-def _json_rows(shown: str, handle: BinaryIO) -> Iterator[Mapping[str, Any]]:
+def _json_rows(shown: str, handle: BinaryIO) -> Iterator[Mapping[str, Any] | RowError]:
     data = handle.read(_MAX_JSON + 1)
     if len(data) > _MAX_JSON:
         raise ExportError(f"{shown} : plus de {_MAX_JSON >> 20} Mo de JSON en un seul document, à exporter en JSONL")
@@ -222,32 +225,34 @@ def _json_rows(shown: str, handle: BinaryIO) -> Iterator[Mapping[str, Any]]:
     if isinstance(parsed, dict):
         yield from _unwrap(parsed)
     elif isinstance(parsed, list):
-        for row in parsed:
-            if isinstance(row, dict):
-                yield row
+        yield from _objects(parsed)
     else:
         raise ExportError(f"{shown} : JSON illisible, attendu un tableau de lignes ou une page de l'API Langfuse")
 
 
-def _unwrap(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _unwrap(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any] | RowError]:
     # a saved API page holds its rows in "data", a recording of one in "response"
     inner = row.get("response", row)
     if isinstance(inner, Mapping) and isinstance(inner.get("data"), list):
-        yield from (item for item in inner["data"] if isinstance(item, Mapping))
+        yield from _objects(inner["data"])
     elif isinstance(inner, Mapping) and isinstance(inner.get("observations"), list) and "timestamp" in inner:
-        yield from (item for item in inner["observations"] if isinstance(item, Mapping))
+        yield from _objects(inner["observations"])
         scores = inner.get("scores")
-        yield from (item for item in (scores if isinstance(scores, list) else []) if isinstance(item, Mapping))
+        yield from _objects(scores if isinstance(scores, list) else [])
     else:
         yield row
+
+
+def _objects(items: Sequence[Any]) -> Iterator[Mapping[str, Any] | RowError]:
+    yield from (item if isinstance(item, Mapping) else RowError("not_json") for item in items)
 
 
 def _csv_rows(shown: str, handle: BinaryIO) -> Iterator[Mapping[str, Any] | RowError]:
     csv.field_size_limit(min(sys.maxsize, _MAX_LINE))
     text = io.TextIOWrapper(handle, "utf-8-sig", errors="replace", newline="")
+    # NUL bytes stop the csv module; they carry nothing
+    reader = csv.DictReader((line.replace("\x00", "") for line in text), strict=True)
     try:
-        # NUL bytes stop the csv module; they carry nothing
-        reader = csv.DictReader(line.replace("\x00", "") for line in text)
         columns = list(reader.fieldnames or [])
         if columns and not known_columns(columns):
             raise ExportError(
@@ -255,9 +260,13 @@ def _csv_rows(shown: str, handle: BinaryIO) -> Iterator[Mapping[str, Any] | RowE
                 "attendu un export Langfuse d'observations, de traces ou de scores"
             )
         for row in reader if columns else ():
-            yield {k: v for k, v in row.items() if k is not None}
-    except csv.Error:
-        yield RowError("bad_csv")
+            # cells too few or too many: nobody can say which column is which
+            yield RowError("wrong_cells") if None in row or None in row.values() else row
+    except csv.Error as damaged:
+        # what follows a quote without its end, or a cell without end, is lost
+        raise ExportError(
+            f"{shown} : CSV abîmé ou tronqué vers la ligne {reader.line_num}, lecture refusée (à réexporter)"
+        ) from damaged
     finally:
         # the file belongs to the caller, who closes it
         text.detach()
@@ -271,10 +280,21 @@ def _parquet_rows(file: ExportFile) -> Iterator[Mapping[str, Any]]:
         with pq.ParquetFile(file.path) as table:
             if not known_columns(table.schema_arrow.names):
                 raise ExportError(f"{file.shown} : colonnes inconnues, attendu un export Langfuse")
+            # the storage engine writes metadata as a map, and text as bytes where it is set so
+            encoded = "binary" in str(table.schema_arrow)
             for batch in table.iter_batches(batch_size=500):
-                yield from batch.to_pylist()
+                rows = batch.to_pylist(maps_as_pydicts="lossy")
+                yield from map(_decoded, rows) if encoded else rows
     except pa.ArrowException as damaged:
         raise ExportError(f"{file.shown} : fichier Parquet illisible ou tronqué") from damaged
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, dict):
+        return {_decoded(key): _decoded(item) for key, item in value.items()}
+    return [_decoded(item) for item in value] if isinstance(value, list) else value
 
 
 def _suffix(path: PurePath) -> str:

@@ -159,10 +159,12 @@ class Outbox:
             except SenderUnavailableError as away:
                 self._lost_contact()
                 return Sweep(sent, refused, len(posts) - start, str(away))
-            results = [
-                (delivery.accepted if ok else delivery.refused)(p, now) for p, ok in zip(batch, taken, strict=True)
-            ]
-            self._mark(results)
+            answered = zip(batch, taken, strict=True)
+            self._mark(
+                episode
+                for post, ok in answered
+                for episode in (delivery.settled(post, now) if ok else [delivery.refused(post, now)])
+            )
             sent, refused = sent + sum(taken), refused + len(batch) - sum(taken)
         return Sweep(sent, refused, 0)
 

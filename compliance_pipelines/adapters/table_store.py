@@ -12,6 +12,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -47,7 +48,8 @@ class TableStore:
             note = json.dumps({name: notes[name] for name in _NOTES if name in notes}, sort_keys=True).encode()
             arrow = arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), _NOTE: note})
             with temporary.open("wb") as handle:
-                pq.write_table(arrow, handle, compression="zstd")
+                # zstd finds few of the flipped bits by itself: with checksums every read finds them
+                pq.write_table(arrow, handle, compression="zstd", write_page_checksum=True)
                 handle.flush()
                 os.fsync(handle.fileno())
             temporary.replace(path)
@@ -58,24 +60,43 @@ class TableStore:
 
     def read(self, key: Sequence[str], partition: str) -> pd.DataFrame:
         """Read one partition; raises StoreError naming it when it is missing or damaged."""
+        arrow = self._arrow(key, partition, None)
+        try:
+            table = arrow.to_pandas(types_mapper=_pandas_type)
+            table.attrs |= {"counts": {}} | _notes(arrow.schema.metadata)
+        except (KeyError, TypeError, ValueError, pa.ArrowException) as damaged:  # the footer has no checksum
+            raise StoreError(damaged_fr(self.path(key, partition), damaged)) from damaged
+        return table
+
+    def read_columns(self, key: Sequence[str], partition: str, columns: list[str]) -> list[dict[str, Any]]:
+        """Rows of one partition, these columns alone; raises StoreError as `read` does."""
+        return self._arrow(key, partition, columns).to_pylist()
+
+    def _arrow(self, key: Sequence[str], partition: str, columns: list[str] | None) -> pa.Table:
         path = self.path(key, partition)
         try:
-            arrow = pq.read_table(path)
-            table = arrow.to_pandas(types_mapper=_pandas_type)
-            table.attrs |= {"counts": {}} | json.loads((arrow.schema.metadata or {}).get(_NOTE, b"{}"))
-            return table  # noqa: TRY300  the whole block is the attempt
+            return pq.read_table(path, columns=columns, page_checksum_verification=True)
         except FileNotFoundError:
             raise StoreError(f"{'/'.join(key)} : la partition {partition} n'a pas encore été calculée") from None
         except (OSError, pa.ArrowException) as damaged:
-            raise StoreError(f"{path} : fichier Parquet illisible ({type(damaged).__name__})") from damaged
+            raise StoreError(damaged_fr(path, damaged)) from damaged
 
     def notes(self, key: Sequence[str], partition: str) -> dict[str, object]:
         """What was noted when the partition was written (counts, made_from, values), or nothing; reads no rows."""
         try:
-            metadata = pq.read_schema(self.path(key, partition)).metadata or {}
-        except (OSError, pa.ArrowException):
+            return _notes(pq.read_schema(self.path(key, partition)).metadata)
+        except (OSError, ValueError, pa.ArrowException):
             return {}
-        return json.loads(metadata.get(_NOTE, b"{}"))
+
+    def sound(self, key: Sequence[str], partition: str) -> bool:
+        """Whether every page of a written partition reads and has its checksum; one batch in memory at a time."""
+        try:
+            with pq.ParquetFile(self.path(key, partition), page_checksum_verification=True) as file:
+                for _ in file.iter_batches():
+                    pass
+        except (OSError, pa.ArrowException):
+            return False
+        return True
 
     def rows(self, key: Sequence[str], partition: str) -> int:
         """How many rows a written partition has; reads none of them."""
@@ -102,6 +123,18 @@ class TableStore:
             names.append(partition)
             rows += len(table)
         return tuple(names), rows, whole.hexdigest()
+
+
+def damaged_fr(path: Path, damaged: Exception) -> str:
+    """The line for a table that does not read: which one, and what makes it again."""
+    return (
+        f"{path} : fichier Parquet illisible ou altéré ({type(damaged).__name__}), partition à recalculer "
+        f"(les nuits : compliance report build {path.stem[:7]} --nights)"
+    )
+
+
+def _notes(metadata: dict[bytes, bytes] | None) -> dict[str, object]:
+    return json.loads((metadata or {}).get(_NOTE, b"{}"))
 
 
 def values_digest(table: pd.DataFrame) -> str:

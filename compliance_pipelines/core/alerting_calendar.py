@@ -112,20 +112,23 @@ def _cleared(key: Key, reason: str, now: datetime) -> Observation:
     return Observation(key=key, at=now, level=Level.CLEAR, reason=reason)
 
 
-def forgotten(watched: Iterable[Key], policy: Policy, now: datetime, *, bursts_here: bool = True) -> list[Observation]:
+def forgotten(
+    watched: Iterable[Key], policy: Policy, now: datetime, *, bursts_here: bool = True, judged_here: bool = True
+) -> list[Observation]:
     """Clears, with the reason, what is watched and nobody will observe again.
 
-    bursts_here: whether the sensors count uncited claims; False where Prometheus does.
+    bursts_here: whether the sensors count uncited claims; False where Prometheus does. judged_here: whether the day is
+    judged, for which a judge and the Langfuse API are needed.
     """
     out = []
     for key in watched:
-        reason = _abandoned(key, policy, bursts_here=bursts_here)
+        reason = _abandoned(key, policy, bursts_here=bursts_here, judged_here=judged_here)
         if reason:
             out.append(_cleared(key, reason, now))
     return out
 
 
-def _abandoned(key: Key, policy: Policy, *, bursts_here: bool) -> str:
+def _abandoned(key: Key, policy: Policy, *, bursts_here: bool, judged_here: bool) -> str:
     known = {d.id for d in (*policy.departments, policy.unattributed)} | {ALL_DEPARTMENTS}
     if key.department not in known:
         return "direction retirée de la politique"
@@ -137,6 +140,8 @@ def _abandoned(key: Key, policy: Policy, *, bursts_here: bool) -> str:
         if not bursts_here:
             return "comptée désormais par Prometheus"
         followed = policy.thresholds.uncited_burst.departments
+    elif not judged_here:
+        return "plus de juge ou d’API Langfuse pour la journée"
     else:
         followed = policy.sampling.intraday.departments
     return "" if key.department in followed else "direction qui n’est plus suivie en journée"

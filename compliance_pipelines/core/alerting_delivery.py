@@ -3,8 +3,9 @@
 Pure: from episodes and a time to posts. An alert that began and ended while Alertmanager was away is first shown as
 firing for `hold`, then resolved: resolved at once, Alertmanager would tell nobody. Episodes of the same labels follow
 one another, `hold` apart, and an alert that gains a subject is ended and told anew: with the labels it had, a new
-failure would hide behind the old one. What the receiver refuses is set aside and holds up nothing. Labels are
-alertname, department, severity and service; everything else is annotation.
+failure would hide behind the old one. After hours away what is over does not queue before what lasts: the newest alert
+tells of those before it. What the receiver refuses is set aside and holds up nothing. Labels are alertname, department,
+severity and service; everything else is annotation.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ SERVICE = "compliance-pipelines"
 _SUBJECTS_SHOWN = 6
 # a refused alert is tried again, in case the receiver or the alert's words have changed
 _REFUSED_AGAIN = timedelta(hours=1)
+# alerts of the same labels that wait one for the other; more of them, or one over for longer, are told of together
+_QUEUE, _QUEUE_HOLDS = 2, 5
 NOTICE = "info"
 
 
@@ -46,10 +49,11 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """One alert to post; `firing` False resolves it."""
+    """One alert to post; `firing` False resolves it. passed: alerts of its labels, over before it, told of with it."""
 
     episode: Episode
     firing: bool
+    passed: tuple[Episode, ...] = ()
 
 
 def due(episodes: Iterable[Episode], now: datetime, timing: Timing) -> list[Post]:
@@ -57,17 +61,36 @@ def due(episodes: Iterable[Episode], now: datetime, timing: Timing) -> list[Post
 
     Closed ones of the last `hold` belong here all the same: the next of their labels waits for them to be told of.
     """
-    heads: dict[tuple[str, str, str], Episode] = {}
+    queues: dict[tuple[str, str, str], list[Episode]] = {}
+    closed: dict[tuple[str, str, str], list[Episode]] = {}
     resting: set[tuple[str, str, str]] = set()
     for episode in sorted(episodes, key=lambda e: (e.started_at, e.id)):
         labels = (*episode.labels, episode.severity)
         if episode.closed_at is not None:
+            closed.setdefault(labels, []).append(episode)
             if episode.announced_at is not None and not _past(episode.closed_at, timing.hold, now):
                 resting.add(labels)
         elif not episode.silent and not _aside(episode, now):
-            heads.setdefault(labels, episode)
-    ready = [e for labels, e in heads.items() if e.announced_at is not None or labels not in resting]
-    return [post for episode in ready if (post := _post(episode, now, timing)) is not None]
+            queues.setdefault(labels, []).append(episode)
+    posts = []
+    for labels, queue in queues.items():
+        before = queue[:-1] if _crowded(queue, now, timing) else []
+        head = queue[len(before)]
+        if head.announced_at is None and labels in resting:
+            continue
+        # said again with each post while Alertmanager may not have looked yet
+        said = [e for e in closed.get(labels, ()) if e.announced_at == e.closed_at == head.announced_at]
+        if (post := _post(head, now, timing)) is not None:
+            posts.append(replace(post, passed=(*said, *before)))
+    return posts
+
+
+def _crowded(queue: list[Episode], now: datetime, timing: Timing) -> bool:
+    first = queue[0]
+    if len(queue) == 1 or first.announced_at is not None or first.ended_at is None or first.severity == NOTICE:
+        # what a notice says is said nowhere else
+        return False
+    return len(queue) > _QUEUE or now - first.ended_at > _QUEUE_HOLDS * timing.hold
 
 
 def _aside(episode: Episode, now: datetime) -> bool:
@@ -118,6 +141,12 @@ def accepted(post: Post, now: datetime) -> Episode:
     return replace(episode, announced_at=announced, last_sent_at=now, retold=episode.retold or late, told=told)
 
 
+def settled(post: Post, now: datetime) -> list[Episode]:
+    """The episodes of a post that was taken: its own, and closed those told of with it for the first time."""
+    passed = [replace(e, announced_at=now, last_sent_at=now, closed_at=now) for e in post.passed if e.closed_at is None]
+    return [accepted(post, now), *passed]
+
+
 def refused(post: Post, now: datetime) -> Episode:
     """The episode once Alertmanager has refused the post: set aside while it lasts, given up when it has ended."""
     over = post.episode.ended_at is not None
@@ -130,6 +159,8 @@ def payload(post: Post, now: datetime, timing: Timing) -> dict[str, Any]:
     starts = min(episode.started_at, now)
     ends = now + timing.ttl if post.firing else max(starts, min(episode.ended_at or now, now))
     notes = annotations(episode)
+    if post.passed and post.firing:
+        notes["description"] = f"{notes.get('description', '')} {_before(post.passed)}".strip()
     if not post.firing and episode.ended_at is None:
         notes["ended"] = "Reprise dans quelques minutes par une alerte qui ajoute un constat."
     return {
@@ -144,6 +175,12 @@ def payload(post: Post, now: datetime, timing: Timing) -> dict[str, Any]:
         "endsAt": _iso(ends),
         "generatorURL": notes.get("dagster_url", ""),
     }
+
+
+def _before(passed: tuple[Episode, ...]) -> str:
+    first, last = min(e.started_at for e in passed), max(e.ended_at or e.started_at for e in passed)
+    span = " et ".join(f"{moment.astimezone(UTC):%Y-%m-%d à %H:%M}" for moment in (first, last))
+    return f"Avant elle, {len(passed)} alerte(s) déjà terminée(s), non dite(s) jusqu’ici, entre {span} UTC."
 
 
 def annotations(episode: Episode) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """The Prometheus rules as data, made from the policy: limits, waits, departments and French words stand there once.
 
 Rules on the hook's counters live in Prometheus alone (bursts, errors, a gate that nobody feeds). The others watch the
-watcher: they fire, with the same labels as the sensors' alerts, when the pipeline itself has fallen silent. Files are
-written by k8s/monitoring/generate.py.
+watcher: they fire, with the same labels as the sensors' alerts, when the pipeline itself has fallen silent, and only
+then: two senders of one alert would end each other's. Files are written by k8s/monitoring/generate.py.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ from compliance_guardrails.policy.types import AlertName
 from compliance_pipelines.core.alerting import ALL_DEPARTMENTS
 from compliance_pipelines.core.alerting_delivery import SERVICE
 from compliance_pipelines.core.alerting_text import Links
+from compliance_pipelines.core.gauges import WATCH_JOB
 
 # nightly: 24 h, an hour for a day of 25, an hour to run; monthly: the longest month and the day it may take
 _NIGHT_SECONDS, _MONTH_SECONDS = 26 * 3600, 32 * 86400
 _FIRST_NIGHT = "compliance_first_night_timestamp"
+# the sensors look every five minutes; an hour covers a restart of the daemon and of the gateway of gauges
+_WATCH_SECONDS = 3600
 # increase() sees nothing in a series that is born at 1: what was not there before the window counts as it stands
 _ERRORS = (
     "(guardrail_errors_total unless max_over_time(guardrail_errors_total[15m] offset 15m)) "
@@ -78,16 +81,18 @@ def rules(policy: Policy, links: Links) -> dict[str, Any]:
         _rule(
             policy,
             AlertName.NIGHT_MISSING,
-            f"time() - max({night}) > {_NIGHT_SECONDS} or {_never(night)}",
+            _silent(f"time() - max({night}) > {_NIGHT_SECONDS} or {_never(night)}"),
             f"{_SEEN}Aucune nuit achevée depuis {{{{ $value | humanizeDuration }}}}.{_UNSEEN}",
             links.daily(),
         ),
         _rule(
             policy,
             AlertName.REPORT_MISSING,
-            f"time() - max({report}) > {_MONTH_SECONDS} or "
-            # a new installation owes no report before it has been there for a month
-            f"{_never(report)} and on () (time() - max({_FIRST_NIGHT}) > {_MONTH_SECONDS})",
+            _silent(
+                f"time() - max({report}) > {_MONTH_SECONDS} or "
+                # a new installation owes no report before it has been there for a month
+                f"{_never(report)} and on () (time() - max({_FIRST_NIGHT}) > {_MONTH_SECONDS})"
+            ),
             f"{_SEEN}Aucun rapport mensuel depuis {{{{ $value | humanizeDuration }}}}.{_UNSEEN}",
             links.asset("audit/bias_report"),
         ),
@@ -97,6 +102,12 @@ def rules(policy: Policy, links: Links) -> dict[str, Any]:
 
 def _last(job: str) -> str:
     return f'compliance_last_success_timestamp{{job="{job}"}}'
+
+
+def _silent(expr: str) -> str:
+    # sensors that look, and whose alerts arrive, own the calendar; what waits for delivery would be told by nobody
+    watching = f"time() - max({_last(WATCH_JOB)}) < {_WATCH_SECONDS} and on () max(compliance_alerts_waiting) == 0"
+    return f"({expr}) unless on () ({watching})"
 
 
 def _never(series: str) -> str:

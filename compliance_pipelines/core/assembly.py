@@ -126,7 +126,8 @@ def read_prompt(raw: str | None, parameters: Mapping[str, Any] | None = None) ->
     system = [_content(m) for m in messages if m.get("role") in ("system", "developer")]
     users = [_content(m) for m in messages if m.get("role") == "user"]
     parameters = parameters or {}
-    system += [text for key in ("system", "instructions") if (text := _text(parameters.get(key)))]
+    # documents may stand there, so no short text: the whole of it
+    system += [text for key in ("system", "instructions") if (text := _content({"content": parameters.get(key)}))]
     contexts = [text for part in [*system, *users] for text in source_blocks(part)]
     question = _strip_template(users[-1]) if users else None
     if not question and len(users) > 1:

@@ -25,6 +25,7 @@ BY_DEPARTMENT: Mapping[str, str] = {
     "human_oversight": "human_oversight_rate",
 }
 QUEUE_SHOWN = 5
+WATCH_JOB = "compliance-watch"
 HELP: Mapping[str, str] = {
     "judge_neutrality": "Mean neutrality of the last completed night, LLM judge, 0 to 1",
     "lexical_neutrality": "Mean neutrality of the last completed night, lexical evaluator, indicative, 0 to 1",
@@ -100,10 +101,15 @@ def last_success(at: datetime) -> list[Sample]:
     return [Sample("compliance_last_success_timestamp", (), at.timestamp())]
 
 
-def of_watch(first_night: datetime | None, waiting: int, refused: int) -> list[Sample]:
-    """What the alerting says of itself: since when there are nights, what was not delivered."""
+def of_watch(first_night: datetime | None, waiting: int, refused: int, watching: datetime | None) -> list[Sample]:
+    """What the alerting says of itself: since when there are nights, what was not delivered, when it last looked.
+
+    watching: None where alerts do not go to Alertmanager: Prometheus' own rules of silence then stay in force.
+    """
+    looked = [] if watching is None else last_success(watching)
     since = [] if first_night is None else [Sample("compliance_first_night_timestamp", (), first_night.timestamp())]
     return [
+        *looked,
         *since,
         Sample("compliance_alerts_waiting", (), float(waiting)),
         Sample("compliance_alerts_refused", (), float(refused)),

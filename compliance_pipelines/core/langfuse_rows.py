@@ -144,16 +144,28 @@ def clean_text(value: Any) -> str | None:
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:
-    """A JSON object given as text or as a mapping; anything else is empty."""
+    """A JSON object given as text or as a mapping, without what lies deeper than MAX_DEPTH; anything else is empty.
+
+    What is too deep goes alone: a caller's nesting must not take the guardrails' stamps beside it away.
+    """
     if isinstance(value, Mapping):
-        return value if _shallow(value) else {}
+        return value if _shallow(value) else _pruned(value, MAX_DEPTH)
     if isinstance(value, str) and value.startswith("{"):
         try:
             parsed = json.loads(value)
         except (ValueError, RecursionError):
             return {}
-        return parsed if isinstance(parsed, dict) and _shallow(parsed) else {}
+        if isinstance(parsed, dict):
+            return parsed if _shallow(parsed) else _pruned(parsed, MAX_DEPTH)
     return {}
+
+
+def _pruned(value: Any, depth: int) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _pruned(item, depth - 1) for key, item in value.items()} if depth else None
+    if isinstance(value, list):
+        return [_pruned(item, depth - 1) for item in value] if depth else None
+    return value
 
 
 def _shallow(value: object) -> bool:

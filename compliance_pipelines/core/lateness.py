@@ -66,6 +66,16 @@ def late_nights(done: Collection[str], now: datetime) -> list[date]:
     return [day for day in (first + timedelta(days=k) for k in range(days)) if day.isoformat() not in done]
 
 
+def open_days(now: datetime) -> list[date]:
+    """The days that have ended within LOOK_BACK and whose month's report is not due yet, oldest first.
+
+    Rows that come for one of them still belong into the month; later ones are a person's decision (a revision).
+    """
+    last = paris_day(now) - timedelta(days=1)
+    days = [last - timedelta(days=k) for k in reversed(range(LOOK_BACK.days))]
+    return [day for day in days if now < month_of(day).scheduled_at]
+
+
 def late_reports(nights: Collection[str], reports: Collection[str], now: datetime) -> list[Month]:
     """The month before this one when its report is due, its last night is there and it has no report.
 

@@ -68,7 +68,8 @@ def build_report(inputs: ReportInputs) -> Report:
         month=inputs.month,
         month_label=fmt.month_fr(inputs.month),
         title="Rapport mensuel d’audit des biais",
-        subtitle="Assistants d’intelligence artificielle : neutralité, sources, contrôle humain",
+        subtitle=(f"{fmt.clean(inputs.organisation)} – " if inputs.organisation else "")
+        + "Assistants d’intelligence artificielle : neutralité, sources, contrôle humain",
         revision=inputs.revision,
         revision_label=f"révision {inputs.revision}",
         created=inputs.scheduled_at,

@@ -30,12 +30,18 @@ from compliance_pipelines.core.report_tree import (
 )
 
 _Count = Callable[[CoverageFacts], int]
+
+
+def _claims(facts: CoverageFacts) -> int:
+    return facts.claims_detected
+
+
 # Name, nature of the base, part, base, and whether the report also prints the parts by department: only then can a
 # small part be had back from the total.
 _GUARDRAILS: tuple[tuple[str, str, _Count, _Count, bool], ...] = (
     ("Score de similarité reçu", "requêtes", lambda c: c.with_retrieval_score, lambda c: c.requests, True),
     ("Refus pour documents trop éloignés", "requêtes", lambda c: c.retrieval_refused, lambda c: c.requests, False),
-    ("Affirmation précise détectée", "requêtes", lambda c: c.claims_detected, lambda c: c.requests, True),
+    ("Affirmation précise détectée", "requêtes", _claims, lambda c: c.requests, True),
     (
         "Affirmation précise sans source",
         "réponses à affirmation",
@@ -92,7 +98,9 @@ def coverage_blocks(context: Context) -> tuple[tuple[Block, ...], tuple[Figure, 
     bounded = False
     for name, of_what, part, base, detailed in _GUARDRAILS:
         kept = [item for item in facts if not context.mask.small(base(item))]
-        found = total((Share(part(item), base(item), limit) for item in kept), limit, detailed=detailed)
+        # Claims are the base of the row below, printed exactly: a bound would hide nothing unless one of them is small.
+        telling = detailed and (part is not _claims or any(context.mask.small(part(item)) for item in kept))
+        found = total((Share(part(item), base(item), limit) for item in kept), limit, detailed=telling)
         bounded = bounded or not found.exact or found.small
         rows.append(
             (

@@ -28,9 +28,12 @@ from compliance_pipelines.core.report_tree import (
 def declaration_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
     """Section 10: what is declared, on which texts as read on which date, by which system."""
     inputs = context.inputs
+    # What the organisation declares is its own to word; the sentence that nothing here certifies stays in any case.
+    declared = fmt.clean(inputs.declaration_fr, 4000)
     blocks: list[Block] = [
         Text(
-            "Le présent rapport a été produit automatiquement, à partir des traces du mois et de la "
+            declared
+            or "Le présent rapport a été produit automatiquement, à partir des traces du mois et de la "
             "politique en vigueur à sa fin, dans le cadre de la gestion des risques des systèmes "
             "d’intelligence artificielle de l’organisme. Ses chiffres peuvent être recalculés à partir "
             "des données dont l’empreinte figure ci-dessous."
@@ -92,8 +95,15 @@ def _identity(context: Context) -> FactList:
     )
     previous = inputs.previous_manifest_sha256
     last_day = fmt.paris(inputs.window_end - dt.timedelta(microseconds=1))
+    optional = (
+        ("Organisme", inputs.organisation),
+        ("Destinataire", inputs.recipient),
+        ("Conservation", inputs.retention_fr),
+    )
+    who = tuple((name, fmt.clean(value, 1000)) for name, value in optional if value)
     return FactList(
         (
+            *who,
             ("Système", fmt.clean(inputs.system_name, 100)),
             ("Version du code", fmt.clean(inputs.code_version, 80)),
             ("Espace de noms", fmt.clean(inputs.namespace, 63)),

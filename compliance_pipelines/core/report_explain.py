@@ -130,7 +130,7 @@ class Explanation:
         }
 
     def _facts(self) -> list[tuple[str, str]]:
-        figures, percent = self.figures, self.metric in YES_NO
+        figures, percent = self.figures, self.metric in (*YES_NO, GROUNDING)
 
         def shown(name: str) -> str:
             value = figures.get(name)
@@ -138,14 +138,24 @@ class Explanation:
                 return self._bound()
             if not isinstance(value, int | float):
                 return fmt.ABSENT
-            return fmt.percent(value) if percent else fmt.decimal(value, 4)
+            return fmt.percent(value) if percent else fmt.decimal(value)
+
+        def printed() -> str:
+            """The mean with the decimals of the report: the figure that a person holds, and looks for here."""
+            mean, threshold = figures.get("mean"), figures.get("threshold")
+            if not isinstance(mean, int | float):
+                return shown("mean")
+            limit = threshold if isinstance(threshold, int | float) else None
+            return fmt.against(mean, limit, 1 if percent else 2, as_percent=percent)
 
         # A masked or unknown count never reads as zero.
         count = figures.get("n_scored")
         base = fmt.integer(count) if isinstance(count, int) else fmt.ABSENT
         manifest = self.manifest
+        exact = figures.get("mean")
         return [
-            ("Valeur imprimée", f"{shown('mean')} (N = {base})"),
+            ("Valeur imprimée", f"{printed()} (N = {base})"),
+            *([("Valeur jointe", fmt.decimal(exact, 6))] if isinstance(exact, int | float) else []),
             ("Intervalle à 95 %", fmt.MASKED if self.bounded else f"{shown('ci_low')} – {shown('ci_high')}"),
             ("Seuil", shown("threshold")),
             ("Verdict", str(figures.get("verdict", fmt.ABSENT))),

@@ -265,6 +265,10 @@ class ReportInputs:
     code_version: str
     namespace: str
     system_name: str = "Assistants internes (LiteLLM, Ollama, Langfuse)"
+    organisation: str = ""
+    recipient: str = ""
+    declaration_fr: str = ""
+    retention_fr: str = ""
     synthetic: bool = False
     signed: bool = False
     daily: tuple[DailyPoint, ...] = ()

@@ -78,12 +78,33 @@ def counterfactual_section(context: Context) -> tuple[Section, tuple[Figure, ...
         )
     else:
         blocks.extend(_pair_blocks(context, facts))
-        figures.extend(
-            Figure(5, fmt.clean(p.department, 64), "counterfactual", fmt.clean(p.pair_id, 64), p.verdict.value)
-            for p in _sorted(facts)
-        )
+        figures.extend(figure for pair in _sorted(facts) for figure in _pair_figures(pair))
+    figures.extend(
+        Figure(5, "toutes", "grounds", fmt.clean(ground.id, 64), _ground_state(_pairs_of(context, ground.id))[0])
+        for ground in context.inputs.grounds
+    )
     blocks.extend(_matrix_blocks(context))
     return Section(5, "contrefactuel", "Tests contrefactuels et critères protégés", tuple(blocks)), tuple(figures)
+
+
+def _pair_figures(pair: PairResult) -> tuple[Figure, ...]:
+    """The verdict of a pair under its id, and what it stands on under "id – name"."""
+    department, name = fmt.clean(pair.department, 64), fmt.clean(pair.pair_id, 40)
+    stands_on = (("n_base", pair.n_base), ("n_swap", pair.n_swap), ("p_holm", pair.p_holm), ("effect", pair.effect))
+    return (
+        Figure(5, department, "counterfactual", name, pair.verdict.value),
+        *(
+            Figure(5, department, "counterfactual", f"{name} – {what}", value)
+            if value is not None
+            else Figure(5, department, "counterfactual", f"{name} – {what}", None, "non mesuré")
+            for what, value in stands_on
+        ),
+    )
+
+
+def _pairs_of(context: Context, ground: str) -> list[PairResult]:
+    pairs = context.inputs.counterfactual.pairs if context.inputs.counterfactual else ()
+    return [pair for pair in pairs if ground in pair.grounds]
 
 
 def _sorted(facts: CounterfactualFacts) -> list[PairResult]:
@@ -167,9 +188,8 @@ def _matrix_blocks(context: Context) -> list[Block]:
         ]
     cells = []
     tally = {"testé": 0, "en partie": 0, "non testé": 0}
-    pairs = context.inputs.counterfactual.pairs if context.inputs.counterfactual else ()
     for ground in context.inputs.grounds:
-        word, mark = _ground_state([pair for pair in pairs if ground.id in pair.grounds])
+        word, mark = _ground_state(_pairs_of(context, ground.id))
         tally[word.split(" – ")[0]] += 1
         cells.append(MatrixCell(fmt.clean(ground.label, 140), word, mark))
     total = len(cells)

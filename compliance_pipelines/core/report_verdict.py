@@ -60,6 +60,9 @@ def month_verdict(context: Context) -> tuple[Verdict, str]:
 
 def _decisive(context: Context, row: Aggregate) -> bool:
     facts = context.departments.get(row.department)
+    if row.department == UNATTRIBUTED and not row.n_traces:
+        # Every trace found its department: that is how it should be, not something left to establish.
+        return False
     return row.metric in (JUDGE, LEXICAL) and facts is not None and facts.risk in _HIGH_RISK
 
 
@@ -119,7 +122,8 @@ def _replacement(revision: int, replaced: Replaced) -> Callout:
 
 def _scope(context: Context) -> FactList:
     inputs = context.inputs
-    known = {row.department for row in inputs.aggregates}
+    # A month has rows for every department of the policy: one without any trace was not measured.
+    known = {row.department for row in inputs.aggregates if row.n_traces}
     attributed = sorted(known - {UNATTRIBUTED})
     absent = sorted(set(context.departments) - known - {UNATTRIBUTED})
     people = f"{fmt.plural(len(attributed), 'direction mesurée', 'directions mesurées')}"

@@ -1,8 +1,8 @@
 """Do the figures printed in the PDF say what the attached figures say?
 
-The attached `figures.json` is compared with `figures.csv`, with the manifest's own facts and, by
-`verify_print`, with the text of the pages. Pure and bounded; a damaged attachment gives a failed check,
-never an exception.
+The attached `figures.json` is compared with `figures.csv`, with the manifest's own facts and, by `verify_print`
+(rows that a verdict closes) and `verify_tables` (the others), with the text of the pages. Pure and bounded; a
+damaged attachment gives a failed check, never an exception.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import io
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from typing import Any
 
 from compliance_pipelines.core.evidence import EvidenceError, Manifest
 from compliance_pipelines.core.ports import Check
-from compliance_pipelines.core.verify_print import PrintedRow, print_problems
+from compliance_pipelines.core.verify_print import MAX_TEXT, PrintedRow, print_problems
+from compliance_pipelines.core.verify_tables import SCHEMA, Place, digest_places, flat, missing, printed_places
 
 NAME = "Chiffres imprimés"
 MAX_FIGURES_BYTES = 5_000_000
@@ -48,12 +50,55 @@ def figures_check(content: bytes, csv_content: bytes | None, pages: Iterable[str
         problems = _identity_problems(document, manifest)
         if csv_content is not None:
             problems += _csv_problems(figures, csv_content)
-        rows = _published(figures, document.get("labels", {}))
-        problems += print_problems(rows, pages, document.get("verdict"))
+        labels = document.get("labels", {})
+        rows = _published(figures, labels)
+        reading = _Reading(pages)
+        problems += print_problems(rows, reading, document.get("verdict"))
+        places = _places(document, manifest) if document.get("schema") == SCHEMA else []
+        problems += [
+            f"{place.name} : l’impression ne correspond pas aux données jointes"
+            for place in _unprinted(places, reading)
+        ]
     except EvidenceError as error:
         return Check(NAME, ok=False, detail_fr=str(error))
-    detail = " ; ".join(problems[:5]) or f"{len(rows)} ligne(s) retrouvée(s) dans le texte, CSV et JSON égaux"
+    found = len(rows) + len(places)
+    detail = " ; ".join(problems[:5]) or f"{found} ligne(s) retrouvée(s) dans le texte, CSV et JSON égaux"
     return Check(NAME, ok=not problems, detail_fr=detail)
+
+
+class _Reading:
+    """Pages as they are asked for: those already read are kept, so that text is extracted once."""
+
+    def __init__(self, pages: Iterable[str]) -> None:
+        self._left = iter(pages)
+        self._seen: list[str] = []
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._seen
+        for page in self._left:
+            self._seen.append(page)
+            yield page
+
+
+def _places(document: Mapping[str, Any], manifest: Manifest) -> list[Place]:
+    digests = {
+        "Empreinte de la politique": manifest.policy_digest,
+        "Empreinte des données": manifest.input_digest,
+        "Manifeste précédent": manifest.previous.manifest_sha256 if manifest.previous else None,
+    }
+    return [*printed_places(document["figures"], document.get("labels", {})), *digest_places(digests)]
+
+
+def _unprinted(places: list[Place], pages: Iterable[str]) -> list[Place]:
+    """The places found on no page; reading stops when none is left."""
+    size = 0
+    reading = iter(pages)
+    while places and (page := next(reading, None)) is not None:
+        size += len(page)
+        if size > MAX_TEXT:
+            break
+        places = missing(places, flat([page]))
+    return places
 
 
 def _document(content: bytes) -> dict:

@@ -13,10 +13,8 @@ import pytest
 from compliance_guardrails.policy import Policy, load_policy
 from typer.testing import CliRunner
 
-from compliance_pipelines.adapters.pushgateway import TextFiles
 from compliance_pipelines.adapters.table_store import TableStore
 from compliance_pipelines.cli_alerts import alerts_app
-from compliance_pipelines.core import gauges
 from compliance_pipelines.core.alerting_delivery import Timing
 from compliance_pipelines.core.evidence import EvidenceError
 from compliance_pipelines.core.evidence_chain import ChainEntry
@@ -27,7 +25,7 @@ from compliance_pipelines.core.tables import frame
 from compliance_pipelines.definitions import build_defs
 from compliance_pipelines.defs import keys
 from compliance_pipelines.defs.alerting import watching
-from compliance_pipelines.resources import alerting_from_env, from_env, utc_now
+from compliance_pipelines.resources import from_env, utc_now
 from compliance_pipelines.resources_alerting import AlertingResource
 from compliance_pipelines.settings import SettingsError
 
@@ -177,6 +175,12 @@ def test_the_watch_publishes_what_the_rules_of_silence_need(
     )
     assert 'compliance_alerts_refused{job="compliance-watch"} 0.0' in text
     assert 'compliance_last_success_timestamp{job="nightly"}' in (folder / "nightly.prom").read_text(encoding="utf-8")
+    # alerts go to a file here: Prometheus keeps its own rules of silence
+    assert "compliance_last_success_timestamp" not in text
+    told = alerting.model_copy(update={"alertmanager_url": "http://127.0.0.1:9"})
+    watching.calendar(instance, told, POLICY, NOW)
+    text = (folder / "compliance-watch.prom").read_text(encoding="utf-8")
+    assert f'compliance_last_success_timestamp{{job="compliance-watch"}} {NOW.timestamp()}' in text
 
 
 def test_missing_nights_fire_after_two_hours_and_end_when_filled(
@@ -261,6 +265,25 @@ def test_a_month_that_vanished_and_a_damaged_chain_are_breaches(alerting: Alerti
     assert look(Locked(_entry(), good), 18) == {}
 
 
+def test_a_receipt_whose_month_is_not_in_the_archive_is_a_breach(
+    instance: dg.DagsterInstance, alerting: AlertingResource
+) -> None:
+    """An archive that was emptied or replaced: nothing was wrong before, so nothing was watched."""
+    good = RetentionState("COMPLIANCE", True, UNTIL, False)
+    for month in ("2019-05-01", "2026-05-01", "2026-06-01"):
+        instance.report_runless_asset_event(dg.AssetMaterialization(keys.ARCHIVE_RECEIPT, partition=month))
+    months = watching.archived_months(instance)
+    assert months == {"2019-05", "2026-05", "2026-06"}
+    archive: Archive = Locked(_entry(), good)  # type: ignore[assignment]
+    watching.retention(archive, alerting, POLICY, NOW, months)
+    (episode,) = alerting.outbox.episodes()
+    # 2019-05 was to be kept for seven years, which are over
+    assert episode.subjects == ("2026-05",)
+    assert episode.details["2026-05"]["description"] == "Rapport de 2026-05 : absent de l’archive."
+    watching.retention(Locked(_entry(), None), alerting, POLICY, NOW + timedelta(hours=6), months)  # type: ignore[arg-type]
+    assert alerting.outbox.episodes()[0].ended_at is None  # an archive away says nothing of its months
+
+
 def test_a_published_report_is_told_once(instance: dg.DagsterInstance, alerting: AlertingResource) -> None:
     """By the sensor, once its receipt is there; an archive away is asked again at the next tick."""
     good = RetentionState("COMPLIANCE", True, UNTIL, False)
@@ -323,21 +346,6 @@ def test_every_sensor_runs_in_the_code_location(instance: dg.DagsterInstance) ->
         assert sensor.default_status is dg.DefaultSensorStatus.RUNNING
         context = dg.build_sensor_context(instance=instance, resources=from_env(), repository_def=repository)
         assert sensor.evaluate_tick(context).skip_message
-
-
-def test_textfiles_are_replaced_whole(tmp_path: Path) -> None:
-    files = TextFiles(tmp_path)
-    for value in (1.0, 2.0):
-        files.push("nightly", [gauges.Sample("unscored_rate", (("department", "a"),), value)])
-    assert [p.name for p in tmp_path.iterdir()] == ["nightly.prom"]
-    assert (tmp_path / "nightly.prom").read_text(encoding="utf-8").endswith("2.0\n")
-
-
-@pytest.mark.parametrize("name", ["ALERTMANAGER_URL", "PUSHGATEWAY_URL", "DAGSTER_UI_URL"])
-def test_an_address_that_is_set_but_wrong_is_an_error(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(name, "alertmanager:9093")
-    with pytest.raises(SettingsError, match=name):
-        alerting_from_env("home")
 
 
 def test_the_commands(alerting: AlertingResource, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from compliance_pipelines.adapters.langfuse_api_http import LangfuseError
+from compliance_pipelines.adapters.langfuse_api_late import Ledger
 from compliance_pipelines.adapters.langfuse_export import ExportReader
+from compliance_pipelines.core import reconciliation
 from compliance_pipelines.core.extraction import ReadReport, Window, inherit, windows
 from compliance_pipelines.core.langfuse_rows import Observation
 from compliance_pipelines.core.periods import day_start
@@ -236,6 +238,24 @@ def test_a_read_during_the_day_says_what_is_not_settled(tmp_path: Path) -> None:
         assert 5 < reader.progress.unsettled < reader.progress.windows
 
 
+@pytest.mark.parametrize(("minutes", "unsettled"), [(9, 1), (10, 0)])
+def test_a_window_settles_ten_minutes_after_its_end(minutes: int, unsettled: int, tmp_path: Path) -> None:
+    # the last window ends a quarter of an hour after the day
+    now = at(DAY, 1) + timedelta(minutes=15 + minutes)
+    with LangfuseStandIn("events_only", clock=lambda: now) as server:
+        fill(server, 4)
+        with reader_of(server, tmp_path) as reader:
+            assert sum(map(len, reader.trace_chunks(DAY, DAY, ReadReport()))) == 4
+            assert reader.progress.unsettled == unsettled
+
+
+def test_rows_erased_since_are_no_late_rows(tmp_path: Path) -> None:
+    kept = Ledger(tmp_path / "counts.json")
+    kept.keep({DAY: 10})
+    assert kept.grown([(DAY, 9)]) == kept.grown([(DAY, 10)]) == []
+    assert kept.grown([(DAY, 11)]) == [DAY]
+
+
 def test_rows_that_cannot_be_used_are_counted(v4: LangfuseStandIn, tmp_path: Path) -> None:
     fill(v4, 2)
     good = exchange(11, at(DAY, 0.4))[0]
@@ -244,6 +264,22 @@ def test_rows_that_cannot_be_used_are_counted(v4: LangfuseStandIn, tmp_path: Pat
     found, counts = traces(reader_of(v4, tmp_path))
     assert len(found) == 3
     assert counts["rejected_missing_id"] == 2
+
+
+def test_rows_that_cannot_be_used_count_on_their_own_day(server: LangfuseStandIn, tmp_path: Path) -> None:
+    fill(server, 6, days=3)
+    days = [DAY + timedelta(days=k) for k in range(3)]
+    good, eve = exchange(11, at(days[1], 0.4))[0], exchange(13, at(DAY, -0.003))[0]
+    server.add(good | {"id": "x" * 300, "traceId": "t1"}, good | {"id": "no-trace", "traceId": ""})
+    # in the margin before the first day: read for its trace, counted when its day is read
+    server.add(eve | {"id": "y" * 300, "traceId": "t2"})
+    report = ReadReport()
+    with reader_of(server, tmp_path) as reader:
+        assert sum(map(len, reader.trace_chunks(days[0], days[-1], report))) >= 6
+    refused = [sum(n for name, n in report.days[day].items() if name.startswith("rejected_")) for day in days]
+    assert refused[0] == refused[2] == 0
+    assert refused[1] >= 2
+    assert [one.difference for one in reconciliation.day_counts(report, days)] == [0, 0, 0]
 
 
 def test_one_trace_over_many_windows_and_kinds(v4: LangfuseStandIn, tmp_path: Path) -> None:

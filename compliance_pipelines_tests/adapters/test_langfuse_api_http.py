@@ -94,6 +94,43 @@ def test_patience_ends(server: LangfuseStandIn, client: Client) -> None:
     assert client.pauses == [60]
 
 
+@pytest.mark.parametrize("retry_after", [0, NOW - timedelta(hours=1), None], ids=["zero", "past", "none"])
+def test_being_told_to_come_back_at_once_for_ever_has_an_end(
+    server: LangfuseStandIn, client: Client, retry_after: int | datetime | None
+) -> None:
+    server.faults.fail(PATH, 429, retry_after=retry_after, times=10**6)
+    with pytest.raises(LangfuseError, match="HTTP 429"):
+        client.get()
+    # ever later, up to the longest pause, until patience is used up
+    assert 10 < len(client.pauses) < 40
+    assert sorted(client.pauses[:5]) == client.pauses[:5]
+    assert sum(client.pauses) <= PATIENCE.waiting
+
+
+def test_a_wait_beyond_patience_is_said_and_not_counted_as_waited(server: LangfuseStandIn, client: Client) -> None:
+    server.faults.fail(PATH, 429, retry_after=3600, times=99)
+    with pytest.raises(LangfuseError, match=r"0 s d’attente ; le serveur demande encore 3600 s"):
+        client.get()
+    assert client.pauses == []
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://langfuse:abc", "http://langfuse:99999", "http://langfuse:0", "http://[::1", "http://a\nb",
+        "http://" + "a" * 300, "http://langfuse/?projet=1", "http://langfuse/#haut",
+    ],
+)  # fmt: skip
+def test_an_address_that_nobody_can_reach_is_refused_before_it_is_used(address: str) -> None:
+    with pytest.raises(LangfuseError, match=r"^LANGFUSE_BASE_URL : adresse illisible, attendu http"):
+        Server(address, "pk", "sk")
+
+
+@pytest.mark.parametrize("address", ["http://[::1]:3000", "https://é.exemple.fr/langfuse/", "http://lang_fuse:3000"])
+def test_unusual_addresses_pass(address: str) -> None:
+    assert Server(address, "pk", "sk").host
+
+
 @pytest.mark.parametrize("status", [500, 502, 503, 520])
 def test_failures_of_the_server_are_tried_again_ever_later(
     server: LangfuseStandIn, client: Client, status: int

@@ -10,7 +10,8 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from datetime import date
+from collections.abc import Callable
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -178,6 +179,18 @@ def test_metadata_deeper_than_any_real_one_is_dropped_and_the_row_is_read(tmp_pa
     assert [t.trace_id for t in read(tmp_path / "e", tmp_path)[0]] == ["t1", "t2"]
 
 
+@pytest.mark.parametrize("as_text", [False, True])
+def test_what_a_caller_nests_does_not_take_the_stamp_away(as_text: bool, tmp_path: Path) -> None:
+    deep = json.loads('{"a":' * 60 + "[[1]]" + "}" * 60)
+    metadata = {
+        "compliance_department": "direction-sinistres",
+        "requester_metadata": {"retrieval_score": 0.4, "note": deep},
+    }
+    export(tmp_path / "e", row(metadata=json.dumps(metadata) if as_text else metadata))
+    ((trace,), _) = read(tmp_path / "e", tmp_path)
+    assert (trace.department, trace.retrieval_score) == ("direction-sinistres", 0.4)
+
+
 def test_one_huge_json_document_is_refused_before_it_fills_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -320,3 +333,66 @@ def test_memory_stays_bounded_over_a_large_export(tmp_path: Path) -> None:
     assert exchanges == 9000
     # 9,000 rows of 10 kB are about 100 MB of text (200 MB as Python objects)
     assert grown < 130
+
+
+def saved(tmp_path: Path, name: str, text: str) -> Path:
+    (tmp_path / "e").mkdir()
+    (tmp_path / "e" / name).write_text(text, encoding="utf-8")
+    return tmp_path / "e"
+
+
+HEADER = "id,traceId,type,startTime,input,output,metadata\n"
+LINE = '{0},t{0},GENERATION,2026-06-02T10:00:0{0}Z,"q","r","{{}}"\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("in-the-last-cell.csv", HEADER + LINE.format(1) + LINE.format(2)[:-3]),
+        ("quote-without-end.csv", HEADER + LINE.format(1).replace('"q"', '"q') + LINE.format(2) + LINE.format(3)),
+        ("in-a-line.jsonl", json.dumps(row()) + "\n" + json.dumps(row(id="o2", traceId="t2"))[:-20]),
+    ],
+)
+def test_a_file_cut_off_in_its_middle_is_refused_whole(name: str, text: str, tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match=r"tronqué.*lecture refusée \(à réexporter\)$"):
+        read(saved(tmp_path, name, text), tmp_path)
+
+
+def test_a_cell_beyond_the_limit_loses_no_row_in_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("compliance_pipelines.adapters.langfuse_export._MAX_LINE", 2000)
+    text = HEADER + LINE.format(1) + LINE.format(2).replace('"q"', f'"{"q" * 3000}"') + LINE.format(3)
+    with pytest.raises(ExportError, match="lecture refusée"):
+        read(saved(tmp_path, "long.csv", text), tmp_path)
+
+
+def test_a_csv_row_of_too_few_or_too_many_cells_is_counted(tmp_path: Path) -> None:
+    short, long = "2,t2,GENERATION,2026-06-02T10:00:02Z,q\n", LINE.format(3).replace("\n", ",plus\n")
+    traces, counts = read(saved(tmp_path, "o.csv", HEADER + LINE.format(1) + short + long), tmp_path)
+    assert [t.trace_id for t in traces] == ["t1"]
+    assert counts["rejected_wrong_cells"] == 2
+
+
+@pytest.mark.parametrize("wrap", [lambda rows: rows, lambda rows: {"data": rows, "meta": {}}], ids=["array", "page"])
+def test_what_is_no_row_in_an_array_is_counted(wrap: Callable[[list[object]], object], tmp_path: Path) -> None:
+    traces, counts = read(saved(tmp_path, "o.json", json.dumps(wrap([row(), 5, None, "x"]))), tmp_path)
+    assert len(traces) == 1
+    assert (counts["rows"], counts["rejected_not_json"]) == (4, 3)
+
+
+@pytest.mark.parametrize("text", [pa.string(), pa.binary()], ids=["text", "bytes"])
+def test_parquet_as_the_storage_engine_writes_it(text: pa.DataType, tmp_path: Path) -> None:
+    stamps = {"compliance_department": "direction-it", "requester_metadata": '{"retrieval_score": 0.5}'}
+    moment = datetime(2026, 6, 2, 10, tzinfo=UTC).replace(tzinfo=None)
+    plain = {
+        "id": "o1", "trace_id": "t1", "type": "GENERATION", "name": "litellm", "level": "DEFAULT",
+        "session_id": "s1", "environment": "production", "input": row()["input"], "output": row()["output"],
+    }  # fmt: skip
+    columns = {name: pa.array([value], pa.string()).cast(text) for name, value in plain.items()}
+    columns |= {name: pa.array([moment], pa.timestamp("us")) for name in ("start_time", "created_at")}
+    columns["metadata"] = pa.array([list(stamps.items())], pa.map_(text, text))
+    columns["tags"] = pa.array([["rag"]], pa.list_(text))
+    (tmp_path / "e").mkdir()
+    pq.write_table(pa.table(columns), tmp_path / "e" / "o.parquet")
+    ((trace,), _) = read(tmp_path / "e", tmp_path)
+    assert (trace.trace_id, trace.department, trace.department_source) == ("t1", "direction-it", "stamp")
+    assert (trace.retrieval_score, trace.question, trace.answer) == (0.5, "Quelle franchise ?", "150 €")

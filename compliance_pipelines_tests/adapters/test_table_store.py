@@ -1,5 +1,6 @@
 """Tables on disk: round trips, empty days, atomic writes, damaged files, digests over values."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from compliance_pipelines.adapters.table_store import StoreError, TableStore
 from compliance_pipelines.core.records import Aggregate, Judgement, Score, Status, Trace, Verdict
 from compliance_pipelines.core.tables import TRACES, frame, records
+from compliance_pipelines_tests.small_month import damage
 
 WHEN = datetime(2026, 6, 2, 10, 30, 0, 123456, tzinfo=UTC)
 ROWS = {
@@ -88,3 +90,35 @@ def test_the_schema_refuses_what_must_not_be_stored() -> None:
         frame([ROWS[Trace], ROWS[Trace]], Trace)
     with pytest.raises(pandera.errors.SchemaError):
         TRACES.validate(pd.DataFrame({"trace_id": ["t"]}))
+
+
+def test_one_flipped_byte_never_changes_what_is_read(tmp_path: Path) -> None:
+    store, rows = TableStore(tmp_path), [replace(ROWS[Trace], trace_id=f"t{n}", row_digest=f"x{n}") for n in range(40)]
+    path = store.write(KEY, "2026-06-02", frame(rows, Trace))
+    content, whole, found, wrong = path.read_bytes(), store.read(KEY, "2026-06-02"), 0, []
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    assert store.sound(KEY, "2026-06-02")
+    for at in range(4, len(content) - 8, 7):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 0x10]) + content[at + 1 :])
+        store.notes(KEY, "2026-06-02")
+        try:
+            same = store.read(KEY, "2026-06-02").equals(whole)
+        except StoreError:
+            found += 1
+        else:
+            # the footer has no checksum: there it is enough that nothing but a StoreError comes out
+            wrong += [] if same or at >= footer else [at]
+    assert wrong == []
+    assert found > 100
+
+
+def test_damage_in_the_rows_alone_is_found_and_the_message_says_what_makes_the_table_again(tmp_path: Path) -> None:
+    store = TableStore(tmp_path)
+    path = store.write(KEY, "2026-06-02", frame([ROWS[Trace]], Trace))
+    damage(path)
+    assert "values" in store.notes(KEY, "2026-06-02")
+    assert not store.sound(KEY, "2026-06-02")
+    for read in (lambda: store.read(KEY, "2026-06-02"), lambda: store.read_columns(KEY, "2026-06-02", ["trace_id"])):
+        with pytest.raises(StoreError, match="compliance report build 2026-06 --nights") as refused:
+            read()
+        assert "\n" not in str(refused.value)

@@ -56,12 +56,15 @@ def archived(
     archive: DirectoryArchive,
     inputs: ReportInputs,
     printed: Callable[[Aggregate], Aggregate] = lambda row: row,
+    **forged: object,
 ) -> None:
+    """Archive a report; `printed` and `forged` change what the pages are made from, not what is attached."""
     facts = evidence_inputs(inputs)
     decision = decide(archived_manifests(archive), inputs.month, facts.digest)
-    inputs = replace(inputs, input_digest=facts.digest, revision=decision.revision)
+    link = decision.previous.manifest_sha256 if decision.previous else None
+    inputs = replace(inputs, input_digest=facts.digest, revision=decision.revision, previous_manifest_sha256=link)
     attachments = reporting.attachments(reporting.build_report(inputs))
-    other = replace(inputs, aggregates=tuple(printed(row) for row in inputs.aggregates))
+    other = replace(inputs, aggregates=tuple(printed(row) for row in inputs.aggregates), **forged)  # type: ignore[arg-type]
     pdf = render(reporting.build_report(other), attachments)
     made = Rendered(pdf, None, read_pdf(pdf).pages, attachments)
     manifest = build_manifest(decision, facts, made, reason="essai", built_at=BUILT_AT)
@@ -119,6 +122,43 @@ def test_print_made_from_other_figures_is_found(tmp_path: Path, metric: str, cha
     found = failures(verify_month(archive, "2026-06"))
     assert list(found) == ["Chiffres imprimés"]
     assert "direction-sinistres" in found["Chiffres imprimés"]
+
+
+@pytest.mark.parametrize(
+    ("field", "place"),
+    [
+        ("coverage", "première page, share_with_score"),
+        ("oversight", "première page, share_with_feedback"),
+        ("sycophancy", "direction-sinistres, sondes"),
+        ("counterfactual", "paire gender-sinistres-01"),
+        ("extraction", "section 8, duplicates"),
+        ("previous_manifest_sha256", "manifeste précédent"),
+        ("policy_digest", "empreinte de la politique"),
+    ],
+)
+def test_print_of_any_section_made_from_other_facts_is_found(tmp_path: Path, field: str, place: str) -> None:
+    base = report_samples.inputs()
+    assert base.counterfactual is not None
+    assert base.sycophancy is not None
+    forged = {
+        "coverage": tuple(replace(one, with_retrieval_score=one.requests) for one in base.coverage),
+        "oversight": tuple(replace(one, feedback_up=one.feedback_up + 9) for one in base.oversight),
+        "sycophancy": tuple(replace(one, flips=one.flips + 9) for one in base.sycophancy),
+        "counterfactual": replace(
+            base.counterfactual, pairs=tuple(replace(pair, p_holm=0.9) for pair in base.counterfactual.pairs)
+        ),
+        "extraction": replace(base.extraction, duplicates=base.extraction.duplicates + 10),
+        "previous_manifest_sha256": "0" * 64,
+        "policy_digest": "0" * 64,
+    }[field]
+    archive = DirectoryArchive(tmp_path)
+    if field == "previous_manifest_sha256":
+        archived(archive, replace(base, month="2026-05"))
+    archived(archive, base, **{field: forged})
+    figures = next(check for check in verify_month(archive, "2026-06").checks if check.name_fr == "Chiffres imprimés")
+    assert not figures.ok
+    assert place in figures.detail_fr
+    assert field == "previous_manifest_sha256" or "manifeste précédent" not in figures.detail_fr
 
 
 @pytest.mark.soak

@@ -179,6 +179,15 @@ def test_what_nobody_would_end_is_ended_with_the_reason(key: Key, bursts_here: b
     assert [(o.key, o.level, o.reason) for o in found] == ([] if reason is None else [(key, Level.CLEAR, reason)])
 
 
+def test_the_day_of_an_installation_without_a_judge_is_ended() -> None:
+    day, night, burst = (
+        Key(r, "direction-sinistres", s) for r, s in ((LOW, "journée"), (LOW, "nuit"), (BURST, "journée"))
+    )
+    (ended,) = forgotten([day, night, burst], POLICY, NOW, judged_here=False)
+    assert (ended.key, ended.level) == (day, Level.CLEAR)
+    assert ended.reason == "plus de juge ou d’API Langfuse pour la journée"
+
+
 def test_a_burst_has_one_owner() -> None:
     window = Window("direction-sinistres", NOW, 0.5, 40, uncited=9)
     assert {o.key.rule for o in daytime([window], POLICY, LINKS)} == {LOW, BURST}

@@ -113,6 +113,16 @@ def test_instructions_of_other_apis_hold_contexts_too() -> None:
     assert (prompt.question, prompt.contexts) == ("Et ici ?", ("Clause 4",))
 
 
+@pytest.mark.parametrize("key", ["system", "instructions"])
+@pytest.mark.parametrize("as_parts", [False, True])
+def test_contexts_in_instructions_are_read_whole(key: str, as_parts: bool) -> None:
+    documents = [f"Document {number}. " + "La franchise est de 150 €. " * 100 for number in range(3)]
+    text = "Règles. " + "".join(f"<source id='{n}'>{one}</source>" for n, one in enumerate(documents))
+    given = [{"type": "text", "text": text}] if as_parts else text
+    prompt = read_prompt(json.dumps({"messages": [{"role": "user", "content": "Et ici ?"}]}), {key: given})
+    assert prompt.contexts == tuple(one.strip() for one in documents)
+
+
 @pytest.mark.parametrize(
     ("text", "blocks"),
     [

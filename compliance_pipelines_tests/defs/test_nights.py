@@ -14,6 +14,7 @@ from compliance_pipelines import code_identity, nights
 from compliance_pipelines.adapters.table_store import TableStore
 from compliance_pipelines.core.periods import Month
 from compliance_pipelines.resources import PolicyResource, TraceSourceResource
+from compliance_pipelines_tests.small_month import damage
 
 MONTH = Month.parse("2026-06")
 TABLES = ("langfuse/traces", "department/daily")
@@ -41,14 +42,14 @@ class Place:
         source = TraceSourceResource(export=str(self.export), home=str(self.home))
         return source, PolicyResource(policy_dir=str(self.policy))
 
-    def unchanged(self) -> bool:
-        return nights.unchanged(MONTH, TABLES, *self.inputs)
+    def unchanged(self, month: Month = MONTH) -> bool:
+        return nights.unchanged(month, TABLES, self.inputs[0], nights.inputs(month, *self.inputs))
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     made = Place(tmp_path)
-    nights.remember(MONTH, TABLES, *made.inputs)
+    nights.remember(MONTH, TABLES, made.inputs[0], nights.inputs(MONTH, *made.inputs))
     return made
 
 
@@ -58,7 +59,7 @@ def test_nights_never_run_are_not_unchanged(tmp_path: Path) -> None:
 
 def test_the_same_inputs_and_tables_are_unchanged(place: Place) -> None:
     assert place.unchanged()
-    assert not nights.unchanged(Month.parse("2026-07"), TABLES, *place.inputs)
+    assert not place.unchanged(Month.parse("2026-07"))
 
 
 def _more_rows(place: Place) -> None:
@@ -90,7 +91,37 @@ def _damaged(place: Place) -> None:
     path.write_bytes(path.read_bytes()[:-20])
 
 
-@pytest.mark.parametrize("change", [_more_rows, _another_file, _threshold, _value, _removed, _damaged])
+def _one_byte(place: Place) -> None:
+    path = place.store.path(("langfuse", "traces"), "2026-06-30")
+    damage(path)
+    assert "values" in place.store.notes(("langfuse", "traces"), "2026-06-30")
+
+
+def _later_policy(place: Place) -> None:
+    """A threshold of October, as experts write it; June keeps its policy, Dagster's code versions do not."""
+    path, before = place.policy / "departments.yaml", place.inputs[1].of(MONTH).digest
+    kept = place.policy / "history" / "departments" / "2026-01-01.yaml"
+    kept.parent.mkdir(parents=True)
+    shutil.copy(path, kept)
+    text = path.read_text(encoding="utf-8").replace("effective_from: 2026-01-01", "effective_from: 2026-10-01")
+    path.write_text(text.replace("report_threshold: 0.60", "report_threshold: 0.65", 1), encoding="utf-8")
+    assert place.inputs[1].of(MONTH).digest == before
+
+
+def _note_unreadable(place: Place) -> None:
+    (place.home / "state" / "nights-2026-06.sha256").write_bytes(b"\xff\xfe")
+
+
+def _note_a_folder(place: Place) -> None:
+    note = place.home / "state" / "nights-2026-06.sha256"
+    note.unlink()
+    note.mkdir()
+
+
+CHANGES = [_more_rows, _another_file, _threshold, _value, _removed, _damaged, _one_byte, _later_policy]
+
+
+@pytest.mark.parametrize("change", [*CHANGES, _note_unreadable, _note_a_folder])
 def test_any_change_makes_them_run_again(place: Place, change: Callable[[Place], None]) -> None:
     change(place)
     assert not place.unchanged()
@@ -102,4 +133,11 @@ def test_other_code_or_another_key_makes_them_run_again(place: Place, monkeypatc
     monkeypatch.delenv("COMPLIANCE_HMAC_KEY")
     assert place.unchanged()
     monkeypatch.setattr(nights, "code_identity", lambda: code_identity.code_identity() + "x")
+    assert not place.unchanged()
+
+
+def test_rows_that_arrive_during_the_run_make_them_run_again(place: Place) -> None:
+    made_from = nights.inputs(MONTH, *place.inputs)
+    _more_rows(place)
+    nights.remember(MONTH, TABLES, place.inputs[0], made_from)
     assert not place.unchanged()

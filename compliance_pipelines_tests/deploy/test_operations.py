@@ -329,7 +329,9 @@ def test_passing_causes_are_classes_that_exist() -> None:
 def test_what_starts_runs_is_off_until_an_installation_starts_it() -> None:
     repository = build_defs().get_repository_def()
     starting = {
-        s.name: s.default_status for s in repository.sensor_defs if s.name in {"catch_up_nights", "late_report"}
+        s.name: s.default_status
+        for s in repository.sensor_defs
+        if s.name in {"catch_up_nights", "late_rows", "late_report"}
     }
     assert set(starting.values()) == {dg.DefaultSensorStatus.STOPPED}
-    assert len(starting) == 2
+    assert len(starting) == 3

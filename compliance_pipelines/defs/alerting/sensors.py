@@ -13,7 +13,13 @@ from compliance_pipelines.core.periods import month_of, paris_day
 from compliance_pipelines.defs import keys
 from compliance_pipelines.defs.alerting import watching
 from compliance_pipelines.io_manager import ParquetIOManager
-from compliance_pipelines.resources import ArchiveResource, PolicyResource, utc_now
+from compliance_pipelines.resources import (
+    ArchiveResource,
+    JudgeResource,
+    PolicyResource,
+    TraceSourceResource,
+    utc_now,
+)
 from compliance_pipelines.resources_alerting import AlertingResource
 
 RUNNING = dg.DefaultSensorStatus.RUNNING
@@ -53,19 +59,27 @@ def alert_runs(
 
 @dg.sensor(minimum_interval_seconds=300, default_status=RUNNING, description="Nuits et rapports attendus et absents.")
 def alert_calendar(
-    context: dg.SensorEvaluationContext, alerting: AlertingResource, policy: PolicyResource
+    context: dg.SensorEvaluationContext,
+    alerting: AlertingResource,
+    policy: PolicyResource,
+    source: TraceSourceResource,
+    judge: JudgeResource,
 ) -> dg.SkipReason:
     """Missing nights and reports."""
     now = utc_now()
-    watching.calendar(context.instance, alerting, _policy(policy, now), now)
+    judged = bool(source.langfuse_url) and judge.configured
+    watching.calendar(context.instance, alerting, _policy(policy, now), now, judged_here=judged)
     return dg.SkipReason("calendrier relu")
 
 
 @dg.sensor(minimum_interval_seconds=21600, default_status=RUNNING, description="Conservation des rapports archivés.")
-def alert_retention(alerting: AlertingResource, policy: PolicyResource, archive: ArchiveResource) -> dg.SkipReason:
+def alert_retention(
+    context: dg.SensorEvaluationContext, alerting: AlertingResource, policy: PolicyResource, archive: ArchiveResource
+) -> dg.SkipReason:
     """Retention of the archive, asked of the store."""
     now = utc_now()
-    watching.retention(archive.open(), alerting, _policy(policy, now), now)
+    receipts = watching.archived_months(context.instance)
+    watching.retention(archive.open(), alerting, _policy(policy, now), now, receipts)
     # also reports that were archived where this instance does not see it
     watching.published(archive.open(), alerting, _policy(policy, now), now)
     return dg.SkipReason("conservation relue")

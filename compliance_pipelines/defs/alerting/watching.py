@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 
@@ -25,9 +25,10 @@ from compliance_pipelines.core.alerting import Observation
 from compliance_pipelines.core.counterfactual_rows import by_attribute
 from compliance_pipelines.core.evidence import EvidenceError
 from compliance_pipelines.core.judge_night import ANCHORS_FAILED
-from compliance_pipelines.core.periods import day_window, paris_day
+from compliance_pipelines.core.periods import Month, day_window, paris_day
 from compliance_pipelines.core.ports import Archive, ArchiveUnavailableError
 from compliance_pipelines.core.records import Aggregate, Status
+from compliance_pipelines.core.retention import retain_until
 from compliance_pipelines.core.tables import records
 from compliance_pipelines.defs import failures, keys
 from compliance_pipelines.resources_alerting import AlertingResource
@@ -38,7 +39,7 @@ _FIRST_LOOK = timedelta(days=1)
 _ARCHIVE_AWAY = timedelta(hours=24)
 _WAITING, _STEPS_SHOWN = 200, 3
 _GOOD = [dg.DagsterRunStatus.SUCCESS]
-GAUGES_JOB, WATCH_JOB = "compliance-pipelines", "compliance-watch"
+GAUGES_JOB = "compliance-pipelines"
 PolicyOf = Callable[[date], Policy]
 
 
@@ -202,7 +203,9 @@ def _ended(record: dg.RunRecord) -> datetime:
     return datetime.fromtimestamp(record.end_time, UTC) if record.end_time else record.update_timestamp.astimezone(UTC)
 
 
-def calendar(instance: dg.DagsterInstance, alerting: AlertingResource, policy: Policy, now: datetime) -> None:
+def calendar(
+    instance: dg.DagsterInstance, alerting: AlertingResource, policy: Policy, now: datetime, *, judged_here: bool = True
+) -> None:
     """Nights and reports that are due and not there; what nobody else would end; what the alerting says of itself."""
     done = set(instance.get_materialized_partitions(keys.DEPARTMENT_DAILY))
     reports = set(instance.get_materialized_partitions(keys.ARCHIVE_RECEIPT))
@@ -210,13 +213,14 @@ def calendar(instance: dg.DagsterInstance, alerting: AlertingResource, policy: P
     first = date.fromisoformat(min(done)) if done else paris_day(now) - timedelta(days=1)
     outbox = alerting.outbox
     watched = outbox.watched()
-    gone = alerting_calendar.forgotten(watched, policy, now, bursts_here=alerting.bursts_here)
+    gone = alerting_calendar.forgotten(watched, policy, now, bursts_here=alerting.bursts_here, judged_here=judged_here)
     known = [key for key in watched if key not in {o.key for o in gone}]
     seen = alerting_calendar.calendar(first, done, reports, policy, alerting.links, now, known)
     outbox.observe([*seen, *gone], now)
     state = outbox.undelivered()
     since = day_window(first)[1] if done else None
-    _push(alerting, WATCH_JOB, gauges.of_watch(since, state.waiting, len(state.refused)))
+    looked = now if alerting.alertmanager_url else None
+    _push(alerting, gauges.WATCH_JOB, gauges.of_watch(since, state.waiting, len(state.refused), looked))
     for job in failures.RETRIED:
         # again, in case the receiver of gauges has lost them since: absent, they count as silence
         if (at := _last_success(instance, job)) is not None:
@@ -229,10 +233,22 @@ def _last_success(instance: dg.DagsterInstance, job: str) -> datetime | None:
     return max((_ended(record) for records in found for record in records), default=None)
 
 
-def retention(archive: Archive, alerting: AlertingResource, policy: Policy, now: datetime) -> None:
+def archived_months(instance: dg.DagsterInstance) -> frozenset[str]:
+    """The months whose archiving this instance has a receipt of."""
+    return frozenset(key[:7] for key in instance.get_materialized_partitions(keys.ARCHIVE_RECEIPT))
+
+
+def retention(
+    archive: Archive,
+    alerting: AlertingResource,
+    policy: Policy,
+    now: datetime,
+    receipts: Collection[str] = (),
+) -> None:
     """The retention of every archived month as the store enforces it now; a store away for a day counts as a breach.
 
-    A month that was watched and is in the archive no more is one, and so is a chain that cannot be read.
+    A month that was watched, or that a receipt stands for, and that is in the archive no more is one as long as it was
+    to be kept, and so is a chain that cannot be read.
     """
     states: dict[str, str | None] = {}
     away = damaged = ""
@@ -251,6 +267,8 @@ def retention(archive: Archive, alerting: AlertingResource, policy: Policy, now:
                 states[entry.month] = "conservation plus courte que prévu"
         watched = (key.subject for key in alerting.outbox.watched() if key.rule == name)
         lost = {month for month in watched if month not in {*entries, "archive", "chaîne"}}
+        years = policy.thresholds.retention_years
+        lost |= {m for m in receipts if m not in entries and now < retain_until(Month.parse(m).first_day, years)}
         states |= dict.fromkeys(lost, "absent de l’archive")
     except ArchiveUnavailableError as unavailable:
         away = str(unavailable)

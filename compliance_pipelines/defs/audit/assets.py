@@ -14,10 +14,20 @@ from compliance_pipelines.core.periods import Month
 from compliance_pipelines.core.retention import retain_until
 from compliance_pipelines.defs import keys
 from compliance_pipelines.defs.operations import freshness
-from compliance_pipelines.defs.partitions import month_key, monthly
+from compliance_pipelines.defs.partitions import month_key, monthly, nights_of_month
 from compliance_pipelines.io_manager import table_metadata
 from compliance_pipelines.reporting import build_month, bundle_folder
 from compliance_pipelines.resources import ArchiveResource, InstallationResource, PolicyResource, utc_now
+
+NIGHTLY = (
+    keys.TRACES,
+    keys.SCORES,
+    keys.NEUTRALITY,
+    keys.CITATIONS,
+    keys.FIGURE_GROUNDING,
+    keys.DEPARTMENT_DAILY,
+    keys.REVIEW_ITEMS,
+)
 
 
 class ReportConfig(dg.Config):
@@ -30,15 +40,9 @@ class ReportConfig(dg.Config):
 @dg.asset(
     key=keys.BIAS_REPORT,
     deps=[
-        keys.TRACES,
-        keys.SCORES,
-        keys.NEUTRALITY,
-        keys.CITATIONS,
-        keys.FIGURE_GROUNDING,
-        keys.DEPARTMENT_DAILY,
+        *(dg.AssetDep(key, partition_mapping=nights_of_month) for key in NIGHTLY),
         keys.DEPARTMENT_MONTHLY,
         keys.COUNTERFACTUAL,
-        keys.REVIEW_ITEMS,
     ],
     partitions_def=monthly,
     group_name="audit",

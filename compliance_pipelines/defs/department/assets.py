@@ -11,15 +11,16 @@ import dagster as dg
 import pandas as pd
 from compliance_guardrails.policy import Policy
 
-from compliance_pipelines.adapters.table_store import StoreError
+from compliance_pipelines.adapters.table_store import StoreError, TableStore
 from compliance_pipelines.adapters.ui_plot import department_plot
 from compliance_pipelines.core import departments, langfuse_links
+from compliance_pipelines.core.langfuse_links import LangfuseLinks
 from compliance_pipelines.core.periods import Month, day_window, month_of
 from compliance_pipelines.core.records import Aggregate, Judgement, Score, Trace
 from compliance_pipelines.core.tables import frame, records
 from compliance_pipelines.defs import keys
 from compliance_pipelines.defs.operations import freshness
-from compliance_pipelines.defs.partitions import daily, month_key, monthly
+from compliance_pipelines.defs.partitions import daily, month_key, monthly, nights_of_month
 from compliance_pipelines.io_manager import Days, Partitions, made_from, once, table_metadata
 from compliance_pipelines.resources import JudgeResource, PolicyResource, TraceSourceResource
 
@@ -31,6 +32,7 @@ INS = {
     "figure_grounding": dg.AssetIn(keys.FIGURE_GROUNDING),
     "ragas": dg.AssetIn(keys.RAGAS),
 }
+MONTH_INS = {name: dg.AssetIn(one.key, partition_mapping=nights_of_month) for name, one in INS.items()}
 POLICY_FILES = ("departments", "thresholds")
 
 
@@ -62,8 +64,9 @@ def department_daily(
     ragas: Days,
     policy: PolicyResource,
     judge: JudgeResource,
+    source: TraceSourceResource,
 ) -> dg.MaterializeResult:
-    """One table a day; the day's policy is that of its month's end."""
+    """One table a day; the day's policy is that of its month's end. A night run alone shows its figures."""
 
     rated = _scores(scores)
     judged, calibrated = (neutrality, citations, figure_grounding, ragas), judge.calibrated()
@@ -85,12 +88,27 @@ def department_daily(
             )
             yield day, once(traces, keys.DEPARTMENT_DAILY, day, identity, measured)
 
-    return dg.MaterializeResult(value=days())
+    if len(traces.partitions) > 1:
+        return dg.MaterializeResult(value=days())
+    made = list(days())
+    return dg.MaterializeResult(value=made, metadata=_night_shown(traces.store, made, source.links))
+
+
+def _night_shown(store: TableStore, made: Partitions, links: LangfuseLinks) -> dict[str, dg.MetadataValue]:
+    # the page that an alert on a night links to: without figures it would send a person there for nothing
+    shown: dict[str, dg.MetadataValue] = {}
+    for day, table in made:
+        found = records(store.read(keys.DEPARTMENT_DAILY.path, day) if table is None else table, Aggregate)
+        start, end = day_window(date.fromisoformat(day))
+        present = [a.department for a in found if a.n_traces]
+        written = langfuse_links.departments_markdown(present, start, end, links)
+        shown |= {"mesures": _figures(found), "Langfuse": dg.MetadataValue.md(written)}
+    return shown
 
 
 @dg.asset(
     key=keys.DEPARTMENT_MONTHLY,
-    ins=INS,
+    ins=MONTH_INS,
     partitions_def=monthly,
     group_name="department",
     owners=keys.OWNERS,
@@ -143,7 +161,7 @@ def _scores(scores: Days, cutoff: datetime | None = None) -> list[Score]:
     return [row for t in tables for row in records(t if cutoff is None else departments.before(t, cutoff), Score)]
 
 
-def _shown(found: Sequence[Aggregate]) -> dict[str, dg.MetadataValue]:
+def _figures(found: Sequence[Aggregate]) -> dg.TableMetadataValue:
     def text(value: float | None) -> str | None:
         return None if value is None else f"{value:.3f}"
 
@@ -153,8 +171,19 @@ def _shown(found: Sequence[Aggregate]) -> dict[str, dg.MetadataValue]:
         if a.n_traces
     ]
     header = ("direction", "mesure", "traces", "évaluées", "non évaluées", "moyenne", "seuil", "verdict")
+    return table_metadata(header, rows)
+
+
+def _shown(found: Sequence[Aggregate]) -> dict[str, dg.MetadataValue]:
+    names = (
+        ("judge_neutrality", "neutralité"),
+        ("lexical_neutrality", "neutralité lexicale"),
+        ("citation_compliance", "citations"),
+    )
+    measured = {a.metric for a in found if a.mean is not None}
     plots = {
         label: dg.MetadataValue.md(department_plot([a for a in found if a.metric == metric], label))
-        for metric, label in (("lexical_neutrality", "neutralité lexicale"), ("citation_compliance", "citations"))
+        for metric, label in names
+        if metric in measured
     }
-    return {"mesures": table_metadata(header, rows), **plots}
+    return {"mesures": _figures(found), **plots}

@@ -1,4 +1,4 @@
-"""Sensors that start runs: nights that were missed, reports that waited for their last night, failures that may pass.
+"""Sensors that start runs: nights missed or grown since, reports that waited for their last night, passing failures.
 
 They are off until an installation starts them, as the schedules are. Each asks once: a run key is never used again, so
 a run that fails for good is not started over and over, and a person's own re-run carries no key and is never blocked.
@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import dagster as dg
 
-from compliance_pipelines.core.lateness import MAX_ATTEMPTS, Failure, kind_of, late_nights, late_reports
+from compliance_pipelines.adapters.langfuse_api import ApiReader
+from compliance_pipelines.adapters.langfuse_api_http import LangfuseError, Patience
+from compliance_pipelines.core.lateness import MAX_ATTEMPTS, Failure, kind_of, late_nights, late_reports, open_days
+from compliance_pipelines.core.periods import month_of
 from compliance_pipelines.defs import keys
 from compliance_pipelines.defs.failures import ATTEMPT, retry_key, root_causes
 from compliance_pipelines.defs.operations.execution import HEAVY_NIGHTS
 from compliance_pipelines.defs.schedules import monthly_report_job, nightly_job
-from compliance_pipelines.resources import utc_now
+from compliance_pipelines.resources import PolicyResource, TraceSourceResource, utc_now
 
 AT_ONCE = 2
 _BUSY = [
@@ -29,18 +32,42 @@ _KEPT_TAGS = ("job", "dagster/asset_partition_range_start", "dagster/asset_parti
 @dg.sensor(job=nightly_job, minimum_interval_seconds=900, description="Relance une fois les nuits manquées.")
 def catch_up_nights(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
     """Ask for at most AT_ONCE missing nights, when no nightly run is under way."""
-    # by name, and by the tag that heavy nights and shards carry too
-    under_way = (
-        dg.RunsFilter(job_name="nightly", statuses=_BUSY),
-        dg.RunsFilter(tags={"job": "nightly"}, statuses=_BUSY),
-    )
-    if any(context.instance.get_runs_count(those) for those in under_way):
+    if _night_under_way(context):
         return dg.SkipReason("une nuit est en cours")
     done = context.instance.get_materialized_partitions(keys.DEPARTMENT_DAILY)
     late = late_nights(done, utc_now())
     if not late:
         return dg.SkipReason("aucune nuit ne manque")
     wanted = [dg.RunRequest(run_key=f"catch-up-{day}", partition_key=day.isoformat()) for day in late]
+    return dg.SensorResult(run_requests=_unasked(context, wanted)[:AT_ONCE])
+
+
+@dg.sensor(
+    job=nightly_job,
+    minimum_interval_seconds=1800,
+    description="Relit les nuits auxquelles Langfuse a reçu des lignes après leur lecture, avant le rapport du mois.",
+)
+def late_rows(
+    context: dg.SensorEvaluationContext, source: TraceSourceResource, policy: PolicyResource
+) -> dg.SensorResult | dg.SkipReason:
+    """Ask for at most AT_ONCE nights whose row count at the server is another one than when they were read."""
+    if not source.langfuse_url:
+        return dg.SkipReason("aucun serveur Langfuse configuré")
+    days = open_days(utc_now())
+    if not days:
+        return dg.SkipReason("le rapport du mois est dû, les lignes tardives appellent une révision")
+    if _night_under_way(context):
+        return dg.SkipReason("une nuit est en cours")
+    try:
+        # a sensor has a minute
+        with source.reader(policy.of(month_of(days[-1])), Patience(timeout=10, attempts=2, waiting=10)) as reader:
+            late = reader.late_counts(days[0], days[-1]) if isinstance(reader, ApiReader) else {}
+    except LangfuseError as failed:
+        return dg.SkipReason(str(failed))
+    if not late:
+        return dg.SkipReason("aucune ligne tardive")
+    # with the count: a night that grows again is asked for again, one that fails for good is not
+    wanted = [dg.RunRequest(run_key=f"late-rows-{d}-{n}", partition_key=d.isoformat()) for d, n in late.items()]
     return dg.SensorResult(run_requests=_unasked(context, wanted)[:AT_ONCE])
 
 
@@ -86,6 +113,15 @@ def retry_passing_failures(context: dg.RunFailureSensorContext) -> dg.RunRequest
         run_config=dict(run.run_config),
         tags={**tags, ATTEMPT: str(attempt + 1)},
     )
+
+
+def _night_under_way(context: dg.SensorEvaluationContext) -> bool:
+    # by name, and by the tag that heavy nights and shards carry too
+    under_way = (
+        dg.RunsFilter(job_name="nightly", statuses=_BUSY),
+        dg.RunsFilter(tags={"job": "nightly"}, statuses=_BUSY),
+    )
+    return any(context.instance.get_runs_count(those) for those in under_way)
 
 
 def _unasked(context: dg.SensorEvaluationContext, wanted: list[dg.RunRequest]) -> list[dg.RunRequest]:

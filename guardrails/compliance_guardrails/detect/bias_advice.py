@@ -15,7 +15,7 @@ MAX_CLITICS = 4
 OPENER_REACH = 4
 HEAD_REACH = 4
 _SPEAKERS = frozenset({"on", "je", "j", "nous"})
-_CLITICS = frozenset({"ne", "n", "le", "la", "les", "l", "lui", "leur", "y", "en", "me", "m", "se", "s"})
+_CLITICS = frozenset({"vous", "ne", "n", "le", "la", "les", "l", "lui", "leur", "y", "en", "me", "m", "se", "s"})
 _DENIALS = frozenset({"pas", "plus", "jamais", "rien", "guere", "aucun", "aucune", "personne"})
 _GOES = frozenset({"va", "vais", "allons", "irait", "ira"})
 _NOT_ADVICE = frozenset({"quand", "lorsqu", "si", "dont", "comme", "ou", "que", "qu"})
@@ -24,6 +24,7 @@ _INFINITIVE = ("er", "ir", "re")
 _VALUES = frozenset({"vaut", "vaudrait"})
 _GAINS = frozenset({"gagnerait", "gagnerais", "gagnerions", "gagneriez", "gagneraient", "interet", "quitte"})
 _FORETOLD = ("ra", "ront", "rait", "raient")
+_COMPLEMENT = frozenset({"aux", "au", "du"})
 _PRONOUNS = frozenset({"il", "elle", "ils", "elles"})
 _OPENERS = frozenset({"avec", "chez", "face", "cote", "encore"})
 
@@ -73,12 +74,15 @@ def _of_theirs(reading: Reading, at: int) -> bool:
 
 def foretold(reading: Reading, start: int, end: int) -> int | None:
     """Where a forecast ends that is made of a group heading its sentence: "ceux qui ont parlé chercheront"."""
-    if start > HEAD_REACH:
+    if start > HEAD_REACH or reading.word(start - 1) in _COMPLEMENT:
         return None
+    many = reading.words[end - 1].endswith("s")
     for at in range(end, min(len(reading.words), end + HEAD_REACH)):
         word = reading.words[at]
         if word in PUNCTUATION or word in {"ne", "n", "qui", "que", "qu"}:
             return None
+        if many and word.endswith(("ra", "rait")):
+            return None  # "l’exposition sur les Roms ouvrira"
         if len(word) > 5 and word.endswith(_FORETOLD) and word not in reading.grammar.harmless_forecasts:
             return at + 1
     return None

@@ -15,6 +15,7 @@ from .reading import PUNCTUATION, Reading, Statement
 from .rulebook import Mention
 
 ORDER_REACH = 30
+_REFUSED = (["de"], ["d"], ["question"], ["un"], ["une"], ["aucun"], ["aucune"])
 _REFUSING = frozenset({"pas", "plus", "aucun", "aucune", "no"})
 
 
@@ -64,11 +65,17 @@ def _statement(group: Hit[Mention], at: int, end: int, family: str, rule: str) -
 def _jussive(reading: Reading) -> Iterator[tuple[int, int]]:
     """ "Que les royalistes aillent ailleurs", "attention aux jeunes mariées": a wish, an order, a warning."""
     for at, word in enumerate(reading.words[:1]):
-        if word in {"que", "qu"} and not reading.sentence.is_question:
+        if word in {"que", "qu"} and not reading.sentence.is_question and not _whether(reading):
             yield at, at + 1
     for at, word in enumerate(reading.words):
-        if word == "attention" and reading.word(at + 1) in {"aux", "a"} and _head(reading, at):
+        warns = word == "attention" and reading.word(at + 1) in {"aux", "a"} and _head(reading, at)
+        if warns and "qui" not in reading.words[at + 2 : at + 6]:  # "aux escrocs qui visent les seniors"
             yield at, at + 2
+
+
+def _whether(reading: Reading) -> bool:
+    """ "Que l’on soit croyant ou non, …"."""
+    return not {"soit", "soient", "soyez"}.isdisjoint(reading.words[1:6]) and "ou" in reading.words
 
 
 def _orders(reading: Reading) -> Iterator[tuple[int, int]]:
@@ -78,7 +85,7 @@ def _orders(reading: Reading) -> Iterator[tuple[int, int]]:
     for at, word in enumerate(words):
         if len(word) > 4 and word.endswith("ez"):
             denied = _denied(reading, at) and word not in grammar.harmless_when_denied
-            if (at not in harmless or denied) and not _addressed(reading, at):
+            if (at not in harmless or denied) and not _addressed(reading, at) and not _surname(reading, at):
                 yield at, at + 1
         elif word in {"don", "do", "never"} and reading.word(at + 1) in {"t", "not"} and _head(reading, at):
             yield at, min(at + 3, len(words))
@@ -114,6 +121,11 @@ def _addressed(reading: Reading, at: int) -> bool:
     return "vous" in reading.words[max(0, at - 4) : at] or reading.word(at + 1) == "vous"
 
 
+def _surname(reading: Reading, at: int) -> bool:
+    """ "Mme Lopez": a name that ends as an order does."""
+    return reading.word(at - 1) in reading.grammar.titles
+
+
 def _head(reading: Reading, at: int) -> bool:
     lead = reading.word(at - 1)
     return not lead or lead in PUNCTUATION or lead in reading.grammar.clause_openers
@@ -127,12 +139,12 @@ def _refusals(reading: Reading) -> Iterator[tuple[int, int]]:
             continue
         ahead = words[at + 1 : at + 6]
         if word in {"pas", "plus"}:
-            refused = ahead[:1] in (["de"], ["d"], ["question"], ["un"], ["une"], ["aucun"], ["aucune"])
+            refused = ahead[:1] in _REFUSED and (word == "pas" or "que" not in ahead)
         elif word in {"aucun", "aucune"}:
             refused = not {"pour", "aux"}.isdisjoint(ahead[1:])
         elif word == "no":
             refused = "for" in ahead
         else:
             refused = word in reading.grammar.alone and bool(ahead)
-        if refused and _head(reading, at):
+        if refused and _head(reading, at) and not reading.spared(at + 1):
             yield at, min(at + 2, len(words))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from . import bias_frames, reasoning
 from .bias_targets import Targets, only_a_state, state_of_nobody, targets
 from .phrases import Hit
-from .polarity import protective, unfavourable
+from .polarity import of_the_past, protective, unfavourable
 from .reading import PUNCTUATION, Reading, Statement
 from .rulebook import Mention, Predicate
 
@@ -23,13 +23,18 @@ SUPERIOR_REACH = 8
 NEAR = 40
 AGENT_REACH = 8
 _THAN = frozenset({"que", "qu", "than"})
-_RHETORICAL = (
+_RHETORICAL_FORMS = (
     ("a", "quoi", "bon"), ("qui", "va"), ("qui", "voudrait"), ("qui", "irait"), ("comment", "imaginer"),
     ("comment", "croire"), ("comment", "confier"), ("que", "voulez", "vous"), ("comment", "voulez", "vous"),
     ("pourquoi", "perdre"), ("vous", "imaginez"), ("depuis", "quand"), ("what", "do", "you", "expect"),
 )  # fmt: skip
+_RHETORICAL = {form[0]: [other for other in _RHETORICAL_FORMS if other[0] == form[0]] for form in _RHETORICAL_FORMS}
 _MUST = frozenset({"doit", "doivent", "devrait", "devraient", "devra", "devront"})
 _REFUSED = frozenset({"non", "no"})
+_BELIEVING = frozenset({"penser", "croire", "affirmer", "pretendre", "supposer", "imaginer"})
+_DENIED = frozenset(
+    {"pas", "jamais", "aucun", "aucune", "sans", "inutile", "ni", "non", "no", "not", "never", "without"}
+)
 _GRAVITY = {"stereotype": 0, "differential": 1, "exclusion": 2}
 
 
@@ -52,9 +57,9 @@ def find(reading: Reading, after: int | None = None) -> Iterator[Statement]:
 
     `after`: only what is said from this token on counts (a question or remark, and the sentence that follows it).
     """
-    if reading.has("bias_condemned") or (after is not None and reading.word(after) in _REFUSED):
+    if reading.has("bias_condemned") or _refuted(reading) or (after is not None and reading.word(after) in _REFUSED):
         return
-    if protective(reading):
+    if protective(reading) or of_the_past(reading):
         return
     question = reading.sentence.is_question and not _rhetorical(reading)
     mood = Mood(reading.has("bias_reported") or question, reading.has("bias_entitled"))
@@ -70,7 +75,8 @@ def find(reading: Reading, after: int | None = None) -> Iterator[Statement]:
         and not reading.inside.issuperset(range(hit.start, hit.end))
         and (family := unfavourable(reading, hit))
     ]
-    yield from _framed(reading, about, mood, after)
+    if said or not _aided(reading):
+        yield from _framed(reading, about, mood, after)
     yield from _said(reading, about, said, mood)
     if after is None:
         if not mood.reported:
@@ -80,10 +86,22 @@ def find(reading: Reading, after: int | None = None) -> Iterator[Statement]:
             yield from _reasoned(reading, said)
 
 
+def _refuted(reading: Reading) -> bool:
+    """ "Penser que …, c’est …": the sentence is about a belief."""
+    words = reading.words
+    return words[0] in _BELIEVING and reading.word(1) in {"que", "qu"} and "," in words and "est" in words
+
+
+def _aided(reading: Reading) -> bool:
+    """True when the sentence offers a means that helps ("un interprète", "en gros caractères") and denies nothing."""
+    return reading.has("bias_aids") and _DENIED.isdisjoint(reading.words)
+
+
 def _rhetorical(reading: Reading) -> bool:
     """ "À quoi bon …?", "qui va la croire?": a question that asserts."""
+    words = reading.words
     return any(
-        tuple(reading.words[at : at + len(words)]) == words for at in range(len(reading.words)) for words in _RHETORICAL
+        tuple(words[at : at + len(form)]) == form for at, word in enumerate(words) for form in _RHETORICAL.get(word, ())
     )
 
 
@@ -143,7 +161,9 @@ def _ascribed(reading: Reading, target: Hit[Mention], predicate: Hit[Predicate])
     if target.end <= predicate.start:
         if predicate.start - target.end > REACH:
             return False
-        return reading.word(target.start - 1) not in reading.grammar.suffered_by
+        return reading.word(target.start - 1) not in reading.grammar.suffered_by and "aupres" not in reading.before(
+            target.start, 2
+        )
     gap = reading.words[predicate.end : target.start]
     return len(gap) <= AMONG_REACH and not reading.grammar.among.isdisjoint(gap)
 
@@ -151,6 +171,8 @@ def _ascribed(reading: Reading, target: Hit[Mention], predicate: Hit[Predicate])
 def _decided(reading: Reading, target: Hit[Mention], predicate: Hit[Predicate]) -> bool:
     """A decision about the group, before or after it, in the same sentence, that the group does not itself take."""
     first, last = min(target.end, predicate.end), max(target.start, predicate.start)
+    if "aupres" in reading.before(target.start, 2):
+        return False
     if not first <= last <= first + REACH or _is_agent(reading, target, predicate):
         return False
     caused = reading.words[max(0, target.start - 3) : target.start]

@@ -27,6 +27,8 @@ _PEOPLES = frozenset(
         Characteristic.GENDER_IDENTITY, Characteristic.MORALS, Characteristic.PROPERTY,
     }
 )  # fmt: skip
+_CONDITIONS = frozenset({"avec", "apres", "sous", "sur"})
+_RIGHTS = frozenset({"pouvoir", "recevoir", "beneficier", "disposer", "obtenir", "receive"})
 _ENDS = frozenset(";.!?")
 _WHOEVER = frozenset({"celui", "celle", "ceux", "qui"})
 
@@ -108,6 +110,8 @@ def _does(reading: Reading, first: int, reach: int) -> bool:
         word = reading.words[at]
         if word in PUNCTUATION or word in {"ne", "n", "qui"}:
             return False
+        if word.endswith("aient"):
+            return False  # told, not a habit of theirs
         if len(word) > 4 and word.endswith("ent") and not word.endswith("ment") and at not in reading.inside:
             return word not in reading.grammar.neutral_plural_verbs
     return False
@@ -135,6 +139,8 @@ def _of_subject(reading: Reading, group: Hit[Mention]) -> Iterator[tuple[int, in
         if word in _ENDS or word in {"si", "lorsqu", "quand"} or words[at : at + 2] in (["s", "il"], ["s", "ils"]):
             return
         if word in grammar.norms:
+            if reading.word(at + 1) in _RIGHTS:
+                return
             yield at, at + 1, "exclusion"
         elif word in grammar.absolutes and (at > group.end or word in {"always", "never", "all", "only"}):
             yield at, at + 1, "stereotype"
@@ -150,14 +156,17 @@ def _denial(reading: Reading, at: int) -> int | None:
     """The end of "ne … pas / jamais / rien" when it denies something to the group, not a prejudice or a refusal."""
     if (
         reading.word(at - 1) == "qui"
+        or reading.word(at + 1) in reading.grammar.everyday_denied
         or _legal(reading, at)
         or _told(reading, at)
         or any(at < hit.start <= at + BLAME_REACH and hit.value.polarity == "negative" for hit in reading.predicates)
     ):
         return None
     for then in range(at + 1, min(at + 5, len(reading.words))):
+        if reading.words[then] in {"que", "qu"} and reading.word(then + 1) in _CONDITIONS:
+            return None  # "ne conduisent qu’avec l’accord du médecin"
         if reading.words[then] in reading.grammar.nothing:
-            return then + 1
+            return None if reading.spared(then + 1) else then + 1
     return None
 
 

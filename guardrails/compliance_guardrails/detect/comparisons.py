@@ -19,6 +19,10 @@ LEAD_REACH = 6
 CAUSE_REACH = 4
 _THAN = frozenset({"que", "qu", "than"})
 _STOPS = frozenset(";?!.")
+_SUFFERED = (
+    "nombreu", "numerous", "touche", "expose", "vulnerable", "victime", "concerne", "represente", "atteint", "affected",
+    "exposed", "meur", "gagne", "consulte", "kilometre", "protege", "longtemps",
+)  # fmt: skip
 _OF_PEOPLE = frozenset({"people", "qualities", "loose_qualities"})
 
 
@@ -40,6 +44,8 @@ def _beside(reading: Reading, groups: list[Hit[Mention]]) -> Iterator[Reason]:
             if mark.end - 1 <= hit.start <= mark.end + 3:
                 yield Reason("comparison", hit.value.characteristic, mark.start, hit.end)
     for mark in reading.marks.get("likeness", ()):
+        if reading.word(mark.start - 1).startswith(("decri", "identifi")):
+            continue
         for hit in groups:
             if mark.end - 1 <= hit.start <= mark.end + 2 and not _as_well(reading, hit):
                 yield Reason("comparison", hit.value.characteristic, mark.start, hit.end)
@@ -60,15 +66,42 @@ def _more_or_less(reading: Reading, groups: list[Hit[Mention]]) -> Iterator[Reas
             reading.word(mark.start - 1) == "pas" and not reading.sentence.is_question
         ):
             continue  # "ne fraudent pas davantage" says the contrary
+        if _of_numbers(reading, mark.start):
+            continue
         for hit in groups:
             gap = words[mark.end : hit.start]
+            if "parce" in gap or _of_things(reading, hit):
+                continue
             if 0 < len(gap) <= COMPARE_REACH and not _THAN.isdisjoint(gap[-4:]):
                 yield Reason("comparison", hit.value.characteristic, mark.start, hit.end)
             lead = words[hit.end : mark.start]
             led = 0 < len(lead) <= LEAD_REACH and PUNCTUATION.isdisjoint(lead)
-            led = led and not _as_well(reading, hit)
+            led = led and not _as_well(reading, hit) and reading.word(mark.start - 2) not in {"un", "une"}
             if led and lead[0] not in reading.grammar.not_compared and reading.generic(hit.start, hit.end):
                 yield Reason("comparison", hit.value.characteristic, hit.start, mark.end)
+
+
+def _of_things(reading: Reading, hit: Hit[Mention]) -> bool:
+    """ "Les voitures étrangères … que les françaises": the other side is said of a thing."""
+    return any(
+        other.value.characteristic is hit.value.characteristic
+        and other.end < hit.start
+        and reading.thing_near(other.start, other.end)
+        for other in reading.mentions
+    )
+
+
+def _of_numbers(reading: Reading, at: int) -> bool:
+    """ "Plus nombreuses", "l’espérance de vie des … plus longue que celle des …": counted or measured, not judged."""
+    blamed = any(hit.value.polarity == "negative" for hit in reading.predicates)
+    if reading.word(at + 1) == "souvent" and not blamed:
+        return True
+    near = reading.words[max(0, at - 1) : at + 3]
+    if any(word.startswith(_SUFFERED) for word in near):
+        return True
+    counted = reading.word(at + 1) in {"de", "d"} and at + 2 in reading.inside  # "plus de femmes que d’hommes"
+    measured = counted or reading.grammar.measured.intersection(reading.words[max(0, at - LEAD_REACH - 2) : at])
+    return bool(measured) and not blamed
 
 
 def _compares(reading: Reading, at: int) -> bool:
@@ -77,7 +110,12 @@ def _compares(reading: Reading, at: int) -> bool:
     if words[at] in {"plus", "moins"}:
         return _quantifies(reading, at)
     if words[at] in {"meme", "memes", "aussi", "plutot"}:
-        return not _THAN.isdisjoint(words[at + 1 : at + 8])
+        ahead = words[at + 1 : at + 8]
+        if words[at] in {"meme", "memes"} and not reading.sentence.is_question:
+            return False  # "la même prime que les autres" is equality
+        if words[at] == "aussi" and not reading.sentence.is_question and "pas" not in words[max(0, at - 3) : at]:
+            return False
+        return not _THAN.isdisjoint(ahead)
     return True
 
 
@@ -103,10 +141,14 @@ def _a_share(reading: Reading, at: int) -> bool:
 def _members(reading: Reading) -> Iterator[Reason]:
     """ "en tant que femme", "à son âge", "trop vieux", "bien pour une femme"."""
     for mark in reading.marks.get("as_one", ()):
+        if reading.word(mark.end) in {"je", "j"}:
+            continue  # "parce que je suis …": told of oneself
         for hit in reading.telling:
             near = mark.end <= hit.start <= mark.end + 2
             if not near or hit.value.ignored or hit.value.kind not in _OF_PEOPLE | {"phrases"}:
                 continue
+            if reading.words[hit.end : hit.end + 2] == [",", "vous"]:
+                continue  # said to the reader about themselves
             if not reading.thing_near(hit.start, hit.end) and not reading.about_thing(mark.start):
                 yield Reason("as-member", hit.value.characteristic, mark.start, hit.end)
     for hit in reading.telling:

@@ -74,6 +74,11 @@ class Grammar:
     advice: frozenset[str]
     object_pronouns: frozenset[str]
     nobody: frozenset[str]
+    burdens: frozenset[str]
+    everyday_denied: frozenset[str]
+    measured: frozenset[str]
+    naming: frozenset[str]
+    titles: frozenset[str]
     frequent: tuple[str, ...]
 
 

@@ -14,6 +14,16 @@ BACK = 3
 AHEAD = 3
 RULE_REACH = 5
 NARRATED_REACH = 4
+FIRST_YEAR, LAST_YEAR = "1000", "1999"
+_PARTIES = frozenset({"assure", "assuree", "assures", "assurees", "suspect", "suspecte", "suspects"})
+_CONDITIONS = frozenset({"avec", "apres", "sous", "sur"})
+_NE = frozenset({"ne", "n"})
+_DATING = frozenset({"en", "annees", "in", "until", "jusqu"})
+_FORMERLY = frozenset({"autrefois", "jadis", "naguere", "formerly"})
+MEASURED_REACH = 12
+SUBJECT_REACH = 8
+ORIENTED_REACH = 6
+_SIZES = ("inferieur", "superieur", "faible", "lower", "higher", "inferior")
 _PAST = frozenset({"a", "ont", "avait", "avaient"})
 _PARTICIPLE = ("e", "es", "ee", "ees", "i", "is", "ie", "ies", "u", "us", "ue", "ues", "t", "ts", "te", "tes")
 _BETWEEN = frozenset(
@@ -33,7 +43,7 @@ _HELD = frozenset({"a", "ont", "est", "sont", "permet", "autorise", "justifie", 
 def unfavourable(reading: Reading, hit: Hit[Predicate]) -> str | None:
     """The family of a predicate that is unfavourable as it stands in its sentence, else None."""
     family, polarity = hit.value.family, hit.value.polarity
-    if polarity == "essential" or narrated(reading, hit):
+    if polarity == "essential" or _lifted(reading, hit) or narrated(reading, hit):
         return None
     grammar, words = reading.grammar, reading.words
     back = _before(reading, hit.start)
@@ -49,6 +59,58 @@ def unfavourable(reading: Reading, hit: Hit[Predicate]) -> str | None:
     own = words[hit.start : hit.end]
     negative_itself = own[0] == "plus" or not grammar.negations.isdisjoint(own)
     return None if less or (negated and not negative_itself) else family
+
+
+def _lifted(reading: Reading, hit: Hit[Predicate]) -> bool:
+    """True where a listed word does not say what it is listed for."""
+    words, family = reading.words, hit.value.family
+    first = words[hit.start]
+    if hit.value.polarity == "able":
+        if reading.word(hit.end) in {"que", "qu"} and reading.word(hit.end + 1) in _CONDITIONS:
+            return True  # "ne conduisent qu’avec l’accord du médecin"
+        return _spares(reading, hit.end) or (first == "peut" and _one_known(reading, hit.start))
+    if hit.value.polarity == "positive" and _spares(reading, hit.end):
+        return True  # "ne paient pas de frais"
+    if words[hit.end - 1] in _DENYING or words[hit.end - 1].startswith("aucun"):
+        return reading.spared(hit.end)  # "n’a aucune obligation"
+    if (first == "dehors" and reading.word(hit.start - 1) == "en") or _the_insured(reading, hit):
+        return True  # "en dehors des heures"
+    return (family == "differential" and _of_a_means(reading, hit)) or (
+        family == "stereotype" and _not_a_trait(reading, hit)
+    )
+
+
+def _not_a_trait(reading: Reading, hit: Hit[Predicate]) -> bool:
+    """ "Responsable d’un sinistre" is liable; "le taux d’emploi des … est inférieur" is said of a rate."""
+    word = reading.words[hit.end - 1]
+    if word.startswith("responsable"):
+        return reading.word(hit.end) in {"de", "d", "du", "des"}
+    if not word.startswith(_SIZES):
+        return False
+    return not reading.grammar.measured.isdisjoint(reading.before(hit.start, MEASURED_REACH))
+
+
+def _one_known(reading: Reading, verb: int) -> bool:
+    """ "L’assuré handicapé ne peut pas monter": a fact about one person of the file, not about a group."""
+    lead = reading.words[max(0, verb - SUBJECT_REACH) : verb]
+    return lead[:1] in (["l"], ["la"], ["le"]) and "ne" in lead[-2:]
+
+
+def _spares(reading: Reading, end: int) -> bool:
+    after = reading.words[end : end + 2]
+    return any(word in _DENYING and reading.spared(end + at) for at, word in enumerate(after, 1))
+
+
+def _the_insured(reading: Reading, hit: Hit[Predicate]) -> bool:
+    """ "Les assurés": a party of the contract, not what is done to somebody."""
+    article = reading.word(hit.start - 1) in reading.grammar.articles
+    return article and reading.words[hit.start] in _PARTIES
+
+
+def _of_a_means(reading: Reading, hit: Hit[Predicate]) -> bool:
+    """ "Privilégiez le courriel", "orientez-la vers l’association d’aide": a means that helps."""
+    reach = ORIENTED_REACH if reading.words[hit.start].startswith("orient") else 2
+    return any(hit.start <= mark.start <= hit.end + reach for mark in reading.marks.get("bias_aids", ()))
 
 
 def _before(reading: Reading, start: int) -> list[str]:
@@ -98,10 +160,22 @@ def _ours(reading: Reading, at: int) -> bool:
     return not {"on", "j", "je", "nous"}.isdisjoint(reading.words[max(0, at - 3) : at])
 
 
+def of_the_past(reading: Reading) -> bool:
+    """True when the sentence tells history: "jusqu’en 1965", "autrefois", "dans les années 1930"."""
+    words = reading.words
+    if _DATING.isdisjoint(words):
+        return not _FORMERLY.isdisjoint(words)
+    for at, word in enumerate(words):
+        year = len(word) == len(FIRST_YEAR) and word.isdigit() and FIRST_YEAR <= word <= LAST_YEAR
+        if year and reading.word(at - 1) in _DATING:
+            return True
+    return not _FORMERLY.isdisjoint(words)
+
+
 def protective(reading: Reading) -> bool:
     """True when the sentence forbids what it names: "ne peut être refusé", "on ne refuse jamais", "aucune prime ne"."""
     words = reading.words
-    if reading.sentence.is_question:
+    if reading.sentence.is_question or (_NE.isdisjoint(words) and reading.grammar.nobody.isdisjoint(words)):
         return False
     for at, word in enumerate(words):
         if word in reading.grammar.nobody:

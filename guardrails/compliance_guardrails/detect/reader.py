@@ -20,6 +20,7 @@ MAX_PREDICATES = 48
 MAX_MARKS = 120
 MAX_AGES_LOOKED_AT = 100
 SHORT_MENTION = 2
+_WRITES = ("ecri", "dit", "employ", "utilis")
 
 _NOUNS = {"persons": "persons", "things": "things", "abstract_things": "abstract"}
 _NUMBER_ENDS = ("ingt", "ingts", "nte", "ze", "dix", "un", "deux", "trois", "cinq", "six", "sept", "huit", "neuf", "ty")
@@ -152,6 +153,8 @@ def _reading(
     exceptions = _sort_out(reading, rest)
     reading.quoted = _quoted(words) if '"' in words else set()
     reading.mentions = [hit for hit in mentions if hit.value.kind == "slurs" or not _excepted(hit, exceptions)]
+    if '"' in words:
+        reading.mentions = [hit for hit in reading.mentions if not _only_a_word(reading, hit)]
     if dated and not book.grammar.contract_words.isdisjoint(words):
         reading.mentions = [hit for hit in reading.mentions if hit.end - 1 not in dated]
     reading.mentions += ages(reading, dated)
@@ -221,6 +224,17 @@ def _quoted(words: list[str]) -> set[int]:
     marks = [at for at, word in enumerate(words) if word == '"']
     inside = {at for first, last in zip(marks[::2], marks[1::2], strict=False) for at in range(first, last + 1)}
     return inside if len(words) - len(inside) > 3 else set()
+
+
+def _only_a_word(reading: Reading, hit: Hit) -> bool:
+    """ "Le mot « gitan »", "n’écrivez pas « mademoiselle »": the word is spoken of, nobody is named by it."""
+    word, start = reading.word, hit.start
+    if word(start - 1) != '"' or word(hit.end) != '"':
+        return False
+    lead = reading.words[max(0, start - 4) : start - 1]
+    if not reading.grammar.naming.isdisjoint(lead):
+        return True
+    return word(start - 2) in {"pas", "jamais"} and word(start - 3).startswith(_WRITES)
 
 
 def _excepted(hit: Hit, exceptions: list[Hit]) -> bool:

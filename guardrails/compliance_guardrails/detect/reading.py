@@ -161,6 +161,15 @@ class Reading:
         named = {"c", "he", "she", "they"}.intersection(self.words[first:verb])
         return not named and self.about_thing(first)
 
+    def spared(self, index: int) -> bool:
+        """True when what a negation takes away at token `index` is a burden: "pas de franchise", "aucune surprime"."""
+        for at in range(index, index + 2):
+            if self.word(at) in self.grammar.burdens:
+                return True
+            if self.word(at) not in {"de", "d", "la", "l", "du"}:
+                return False
+        return False
+
     def generic(self, start: int, end: int) -> bool:
         """True when a group is spoken of in general: plural or a bare, indefinite or English plural noun phrase."""
         back = self.before(start, 3)

@@ -21,6 +21,34 @@ CLAUSE_REACH = 14
 NOUN_REACH = 7
 WITH_REACH = 3
 MEASURE_REACH = 6
+DENIED_REACH = 6
+_PASSIVES = frozenset({"ete", "was", "were", "been"})
+_WITH_OR_FOR = frozenset({"pour", "for", "avec", "with"})
+_HE, _SHE, _BOTH = ("il",), ("elle",), ("il", "elle")
+_TAKEN_UP = {"le": _HE, "ce": _HE, "cet": _HE, "la": _SHE, "cette": _SHE, "l": _BOTH}
+_AFFAIRS = frozenset({
+    "dossier", "demande", "candidature", "cas", "plainte", "reclamation", "declaration", "histoire", "version", "refus",
+    "pret", "credit", "promotion", "mission", "poste", "contrat",
+})  # fmt: skip
+_AGENTS = (
+    "eur",
+    "euse",
+    "trice",
+    "ier",
+    "iere",
+    "ien",
+    "ienne",
+    "iste",
+    "ant",
+    "ante",
+    "aire",
+    "ais",
+    "aise",
+    "ois",
+    "oise",
+)
+_PERSONAL = frozenset({"il", "elle", "lui", "son", "sa", "ses", "leur", "leurs", "on", "je", "j", "nous", "vous"})
+_NOT = frozenset({"pas", "not"})
 _STOPS = frozenset(";?!.:")
 
 
@@ -37,13 +65,43 @@ def _clauses(reading: Reading) -> Iterator[Reason]:
     starts = [(hit.start, hit.end) for hit in reading.marks.get("clause_connectors", ())]
     starts += _causal_comme(reading)
     for begin, first in starts:
+        if _cause_denied(reading, begin) or reading.word(first) in {"je", "j"}:
+            continue  # "parce que je suis enceinte": told of oneself
         last = _clause_end(reading, first)
+        thing = _takes_up_a_thing(reading, begin, first)
         for hit in reading.telling:
+            if thing and hit.value.kind == "loose_qualities":
+                continue
             if first <= hit.start and hit.end <= last and said_of_person(reading, hit, first):
                 yield Reason("causal-clause", hit.value.characteristic, begin, hit.end)
         for at in told_ages(reading, first, last):
             if not reading.thing_subject(first, at):
                 yield Reason("causal-clause", Characteristic.AGE, begin, at + 1)
+
+
+def _cause_denied(reading: Reading, begin: int) -> bool:
+    """ "Ce n’est pas parce qu’il est âgé", "n’a pas été refusée à cause de …", "rien à voir avec son …"."""
+    words = reading.words
+    back = words[max(0, begin - DENIED_REACH) : begin]
+    if words[begin] in {"avec", "with"}:
+        return back[-3:] == ["rien", "a", "voir"]
+    if back[-1:] in (["pas"], ["non"]) or (back[-1:] == ["not"] and len(back) > 1):
+        return not reading.sentence.is_question
+    if _PASSIVES.isdisjoint(back) or _NOT.isdisjoint(back):
+        return False
+    return any(hit.end == begin and hit.value.polarity == "negative" for hit in reading.predicates)
+
+
+def _takes_up_a_thing(reading: Reading, begin: int, first: int) -> bool:
+    """ "Cette huile est chère parce qu’elle est italienne": a pronoun for the noun that heads the sentence.
+
+    Not for a noun that a person's affairs go by ("le dossier"), nor one that may name a person ("la caissière").
+    """
+    article, noun = reading.word(0), reading.word(1)
+    if reading.word(first) not in _TAKEN_UP.get(article, ()) or noun in _AFFAIRS or noun.endswith(_AGENTS):
+        return False
+    nobody = reading.persons.isdisjoint(range(begin)) and reading.inside.isdisjoint(range(begin))
+    return nobody and _PERSONAL.isdisjoint(reading.words[:begin])
 
 
 def _clause_end(reading: Reading, first: int) -> int:
@@ -59,6 +117,8 @@ def _causal_comme(reading: Reading) -> list[tuple[int, int]]:
     """ "Comme elle est enceinte, …": at the head of a clause, before a pronoun or a noun phrase with a verb."""
     out: list[tuple[int, int]] = []
     words, grammar = reading.words, reading.grammar
+    if "comme" not in words and "as" not in words:
+        return out
     for at, word in enumerate(words):
         if word not in {"comme", "as"}:
             continue
@@ -92,6 +152,8 @@ def _nouns(reading: Reading) -> Iterator[Reason]:
     for mark in reading.marks.get("noun_connectors", ()):
         if words[mark.start] != "vu" or _vu(reading, mark.start, mark.end):
             yield from _noun_after(reading, mark.start, mark.end)
+    if _WITH_OR_FOR.isdisjoint(words):
+        return
     for at, word in enumerate(words):
         follow = reading.word(at + 1)
         if word in {"pour", "for"} and follow in grammar.possessives:
@@ -112,7 +174,7 @@ def _vu(reading: Reading, begin: int, first: int) -> bool:
 def _noun_after(reading: Reading, begin: int, first: int, reach: int = NOUN_REACH) -> Iterator[Reason]:
     words = reading.words
     last = min(len(words), first + reach)
-    if _of_thing_ahead(reading, begin, first):
+    if _of_thing_ahead(reading, begin, first) or _cause_denied(reading, begin):
         return
     vetoes = {at for hit in reading.marks.get("gap_vetoes", ()) for at in range(hit.start, hit.end)}
     for at in range(first, last):

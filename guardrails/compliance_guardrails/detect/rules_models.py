@@ -126,6 +126,7 @@ class Contexts(StrictModel):
     entitled: Terms
     other_reasons: Terms
     reported: Terms
+    aids: Terms = ""
 
 
 class PredicatesFile(StrictModel):
