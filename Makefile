@@ -14,10 +14,10 @@ help:  ## This list
 
 setup: $(VENV)/.run  ## The environment that runs the project
 
-$(VENV)/.run: requirements/app.txt pyproject.toml guardrails/pyproject.toml guardrails/gate/pyproject.toml
+$(VENV)/.run: requirements/app.txt pyproject.toml guardrails/pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/app.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e guardrails -e guardrails/gate -e .
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e guardrails -e .
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.run requirements/dev.txt requirements/kubectl.txt
