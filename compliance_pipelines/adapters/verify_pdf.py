@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 
 MAX_PAGES = 400
 MAX_EMBEDDED = 50
-# Paths, colours and tags, one to a line, show no text: without them a page is read in two thirds of the time.
+# Paths, colours and tags, alone on their line, show no text: without them a page is read in two thirds of the time.
 _DRAWING = re.compile(
-    rb"^(?:[-\d. ]+ (?:m|l|c|re|w|rg|RG|J|j)|\[[-\d. ]*\] \d+ d|[SnhfB]\*?|EMC|/\w+ (?:<<[^<>\n]*>> BDC|BMC)) *\n",
+    rb"^(?:(?:n )?(?:(?:[-\d.]+ )+(?:m|l|c|re|h) )+(?:S|B\*?|f\*?)"
+    rb"|[-\d. ]+ (?:m|l|c|re|w|rg|RG|J|j)|\[[-\d. ]*\] \d+ d"
+    rb"|[SnhfB]\*?|EMC|/\w+ (?:<<[^<>\n]*>> BDC|BMC)) *\n",
     re.MULTILINE,
 )
 
