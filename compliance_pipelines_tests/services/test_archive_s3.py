@@ -11,7 +11,6 @@ import contextlib
 import io
 import random
 import threading
-from collections.abc import Generator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -38,23 +37,11 @@ from compliance_pipelines_tests.evidence_samples import (
     verify_file,
     verify_month,
 )
-from compliance_pipelines_tests.services.servers import S3Server, weed
+from compliance_pipelines_tests.services.servers import S3Server
 
 UNTIL = retain_until(BUILT_AT, 7)
 CHANGED = (("direction-sinistres", "Sinistres", 1241, 0.8137, 0.25, 0.7, "Conforme"), *ROWS[1:])
 PDF = "bias-report-2026-06.pdf"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[S3Server]:
-    with weed(tmp_path_factory.mktemp("s3") / "data") as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def client(server: S3Server) -> Minio:
-    host = server.endpoint.removeprefix("http://")
-    return Minio(host, access_key=server.access_key, secret_key=server.secret_key, secure=False, region="us-east-1")
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import resource
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from compliance_pipelines.adapters.langfuse_export_s3 import S3Export
 from compliance_pipelines.core.records import Score, Trace
 from compliance_pipelines.resources import TraceSourceResource, from_env, utc_now
 from compliance_pipelines.settings import SettingsError, settings
-from compliance_pipelines_tests.services.servers import S3Server, weed
+from compliance_pipelines_tests.services.servers import S3Server
 
 RECORDINGS = Path(__file__).parents[1] / "fixtures" / "recordings"
 SAMPLE = Path(__file__).parents[2] / "compliance_pipelines" / "sample"
@@ -42,17 +42,9 @@ Put = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[S3Server]:
-    with weed(tmp_path_factory.mktemp("s3") / "data") as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def client(server: S3Server) -> Minio:
-    host = server.endpoint.removeprefix("http://")
-    found = Minio(host, access_key=server.access_key, secret_key=server.secret_key, secure=False, region="us-east-1")
-    found.make_bucket(BUCKET)
-    return found
+def client(client: Minio) -> Minio:
+    client.make_bucket(BUCKET)
+    return client
 
 
 @pytest.fixture
