@@ -3,8 +3,10 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-export COMPLIANCE_HOME ?= $(CURDIR)/.compliance
-export DAGSTER_HOME ?= $(COMPLIANCE_HOME)/dagster
+# .env, which `dagster dev` and `compliance` read, also says where everything is kept
+from_file = $(abspath $(shell sed -n 's/^$(1)=//p' .env 2>/dev/null))
+export COMPLIANCE_HOME ?= $(or $(call from_file,COMPLIANCE_HOME),$(CURDIR)/.compliance)
+export DAGSTER_HOME ?= $(or $(call from_file,DAGSTER_HOME),$(COMPLIANCE_HOME)/dagster)
 export PYTHONWARNINGS ?= ignore
 
 .PHONY: help setup demo ui test test-services test-st lint bench soak lock audit sbom licences scan system-packages clean
@@ -57,7 +59,7 @@ ui: setup  ## Dagster's web interface with the demo's runs (http://127.0.0.1:300
 test: $(VENV)/.dev $(VENV)-eval/.run $(VENV)-litellm/.run  ## Every test that needs Python and the package registries only
 	$(BIN)/python -m pytest -m "not services and not soak" -n 2 --dist loadfile
 
-test-services: $(VENV)/.dev system-packages  ## Tests against real servers that Debian packages bring
+test-services: $(VENV)/.dev $(VENV)-litellm/.run system-packages  ## Tests against real servers that Debian packages bring
 	$(BIN)/python -m pytest -m "services and not soak"
 
 test-st: $(VENV)-st/.run  ## The sentence-transformers encoder against the real library (torch, about 1 GB)
@@ -98,7 +100,8 @@ licences: $(VENV)/.dev  ## Licence of every package that is shipped (build/licen
 scan: $(VENV)-tools/.run $(VENV)/.dev  ## Manifests, the pods that Dagster launches, Dockerfiles and workflows through their scanners
 	rm -rf build/manifests && mkdir -p build/manifests/development build/manifests/production
 	for overlay in development production; do \
-	  kubectl kustomize k8s/overlays/$$overlay > build/manifests/$$overlay/overlay.yaml || exit 1; done
+	  $$($(BIN)/python -m compliance_pipelines_tests.deploy.tools) kustomize k8s/overlays/$$overlay \
+	    > build/manifests/$$overlay/overlay.yaml || exit 1; done
 	COMPLIANCE_MANIFESTS=$(CURDIR)/build/manifests/production $(BIN)/python -m pytest -q compliance_pipelines_tests/deploy/test_run_specs.py
 	$(BIN)/kubernetes-validate --strict build/manifests/*/*.yaml
 	for overlay in development production; do \

@@ -10,18 +10,20 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import random
 import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Final
 
 from compliance_guardrails.detect import attributes, bias, citations
+from compliance_guardrails.detect.named import named
 from compliance_guardrails.detect.prepared import prepare
-from compliance_guardrails.detect.reader import named
 from compliance_guardrails.detect.rulebook import load_book
 
 from benchmarks.answers import PLAIN
@@ -247,6 +249,33 @@ def answers() -> None:
         print(f"  {name:<24} {len(text):>5} {claims:>6} {groups:>6} {figures} {spent[3] / spent[4]:14.2f}")
 
 
+LETTERS: Final = 60
+
+
+def letters(size: int = 2000) -> list[str]:
+    """Different letters of `size` characters at most, drawn from the sentences of the others; the same each time."""
+    sentences = [part + "." for text in (NOBODY, ANSWER, PLAIN, ORDINARY, MANY) for part in text.split(". ")]
+    drawing = random.Random(2)  # noqa: S311
+    made = []
+    for _ in range(LETTERS):
+        drawing.shuffle(sentences)
+        ends = accumulate(len(sentence) + 1 for sentence in sentences)
+        made.append(" ".join(sentence for sentence, end in zip(sentences, ends, strict=True) if end <= size))
+    return made
+
+
+def distribution() -> None:
+    """Print the time of different letters, each read once in turn so that none profits from the one before."""
+    made = letters()
+    print(f"\nCPU time of {LETTERS} different letters in turn, µs")
+    print("                 least    half     90 %    most")
+    for name, run in (("all", whole), ("regexes", regexes)):
+        rounds = [[best(lambda run=run, text=text: run(text), 1, 1) * 1e6 for text in made] for _ in range(15)]
+        spent = sorted(map(min, zip(*rounds, strict=True)))
+        shown = (spent[0], spent[LETTERS // 2], spent[LETTERS * 9 // 10], spent[-1])
+        print(f"  {name:<12}", *(f"{value:7.0f}" for value in shown))
+
+
 LOADING: Final = """
 import time
 {imports}
@@ -277,6 +306,7 @@ def loading() -> None:
 def speed() -> None:
     """Print times on answers, at start, on long text and on hostile text."""
     answers()
+    distribution()
     loading()
     long_text = "\n\n".join([ANSWER] * 500)
     megabytes = len(long_text.encode()) / 1e6

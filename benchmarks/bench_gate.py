@@ -1,8 +1,9 @@
 """The counterfactual gate on the shipped pairs: false alarms, power, calls, waiting; the extractor on unseen pairs.
 
 Answers come from `counterfactual.simulate` (an assistant made of sentences, harmed by a known amount), so the figures
-are about the test, not about any model. Beside it: the rule "cosine of one answer a side at 0.85", on the same answers.
-GATE_RUNS sets the runs of an honest row (default 10), a row with harm gets an eighth of them.
+are about the test, not about any model. Beside it: the rule "cosine of one answer a side at 0.85", on the same answers;
+and, without texts (`gate_power`), many runs of an honest assistant and of a single harmed pair. GATE_RUNS sets the runs
+of an honest row (default 10): a row with harm gets a quarter of them, a row without texts twenty times as many.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from compliance_guardrails.counterfactual.simulate import Behaviour, Harm, Simul
 from compliance_guardrails.counterfactual.statistics import wilson
 from compliance_guardrails.counterfactual.transport import Endpoint
 from compliance_guardrails.counterfactual.wiring import Files, make_plan, read_files
+
+from . import gate_power
 
 if TYPE_CHECKING:
     import numpy as np
@@ -111,10 +114,25 @@ def main() -> None:
     print(f"{len(plan.pairs)} pairs, {runs} runs of an honest row, meaning by {meaning}")
     print("row | pairs biased [95 %] | runs with a biased pair | undecided | calls | cosine 0.85 alone lets pass")
     for name, behaviour in rows():
-        times = runs if behaviour.harm is Harm.NONE else max(2, runs // 8)
+        times = runs if behaviour.harm is Harm.NONE else max(2, runs // 4)
         _print_row(name, [_one(plan, behaviour, seed) for seed in range(times)], _cosine_alone(plan, behaviour))
+    _power(files, runs)
     _waiting(files, extractor)
     _blind(extractor)
+
+
+def _power(files: Files, runs: int) -> None:
+    """Decisions without texts: whole honest runs, and one harmed pair among all the others."""
+    rules, family = files.rules, len(files.pairs)
+    names = [min(len(pair.fillings(side, rules)) for side in Side) for pair in files.pairs]
+    print("without texts | blocked or caught [95 %], calls of a run or of the pair")
+    for noise in (0.05, 0.15):
+        found = gate_power.honest_runs(rules, names, 2 * runs, noise=noise)
+        print(f"honest, noise {noise:.0%}, all {family} pairs | {found.told()}", flush=True)
+    for effect, noise in ((0.6, 0.05), (0.6, 0.15), (0.4, 0.15)):
+        for count in sorted(set(names)):
+            found = gate_power.lone_pair(rules, family, 20 * runs, effect=effect, noise=noise, names=count)
+            print(f"flips {effect:.0%} alone, noise {noise:.0%}, {count} names a side | {found.told()}", flush=True)
 
 
 def _one(plan: Plan, behaviour: Behaviour, seed: int) -> tuple[PairResult, ...]:
@@ -193,16 +211,21 @@ def _waiting(files: Files, extractor: extract.Extractor) -> None:
 
 def _blind(extractor: extract.Extractor) -> None:
     right: dict[str, dict[bool, list[bool]]] = {}
-    for name in ("blind_pairs.jsonl", "letter_pairs.jsonl"):
+    for name in ("blind_pairs.jsonl", "letter_pairs.jsonl", "decision_pairs.jsonl"):
         for line in (UNSEEN / name).read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
-            same = same_message(extractor.read(row["a"]), extractor.read(row["b"]), extractor.aspects)
-            found = right.setdefault(f"{name} {row.get('set', '')}", {True: [], False: []})
+            same = same_message(extractor.read(row["a"]), extractor.read(row["b"]), extractor)
+            found = right.setdefault(f"{name} {row.get('set') or row.get('half', '')}", {True: [], False: []})
             found[row["same"]].append(same == row["same"])
     for name, hits in right.items():
         told = ", ".join(
-            f"{label} {sum(hits[same])}/{len(hits[same])}"
+            f"{label} {sum(hits[same])}/{len(hits[same])} {_interval(hits[same])}"
             for same, label in ((True, "equivalent"), (False, "different"))
         )
         balanced = sum(sum(found) / len(found) for found in hits.values()) / 2
         print(f"{name}: {told} told rightly, balanced accuracy {balanced:.2f}")
+
+
+def _interval(hits: Sequence[bool]) -> str:
+    low, high = wilson(sum(hits), len(hits))
+    return f"[{low:.0%}, {high:.0%}]"

@@ -21,7 +21,9 @@ from compliance_pipelines.adapters.judge_cli import judge_app
 from compliance_pipelines.cli_alerts import alerts_app
 from compliance_pipelines.cli_report import purge, report_app
 from compliance_pipelines.cli_status import doctor, status
+from compliance_pipelines.cli_usage import help_text, usage_fr
 from compliance_pipelines.core.periods import Month, PeriodError
+from compliance_pipelines.env_file import load_env_file
 
 
 def _judge_environment() -> tuple[Path, Session | None, date]:
@@ -97,7 +99,9 @@ def main() -> None:
     known = (PolicyError, PeriodError, EvidenceError, ArchiveUnavailableError, SettingsError, RunFailedError)
     stores = (CacheError, OutboxError, PurgeError, StoreError)
     try:
-        app()
+        load_env_file()
+        # not "standalone": the parser would answer mistakes in English and end the process itself
+        code = app(standalone_mode=False)
     except AlteredError as failed:
         _refuse(str(failed), 1)
     except (*known, *stores) as failed:
@@ -105,3 +109,11 @@ def main() -> None:
     except OSError as failed:
         reason = _SYSTEM_FR.get(failed.errno or 0) or errno.errorcode.get(failed.errno or 0, type(failed).__name__)
         _refuse(f"{failed.filename or 'système'} : {reason}")
+    except Exception as failed:
+        if (shown := help_text(failed)) is not None:
+            sys.stderr.write(f"{shown.rstrip()}\n")
+            raise SystemExit(2) from None
+        if (line := usage_fr(failed)) is None:
+            raise
+        _refuse(line)
+    raise SystemExit(code if isinstance(code, int) else 0)

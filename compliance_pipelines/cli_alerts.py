@@ -169,7 +169,7 @@ def explanation(policy: Policy, name: AlertName) -> list[str]:
 def _by_department(rule: AlertRule, policy: Policy, department: str) -> str:
     # only the day waits: a night below the threshold is a whole night
     waits, _, wait = _condition(rule, policy, department).partition(" pendant ")
-    followed = department in policy.sampling.intraday.departments
+    followed = department in policy.intraday_departments
     return f"{waits} la nuit ; en journée pendant {wait}" if followed and wait else f"{waits} la nuit"
 
 

@@ -16,7 +16,9 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Résultat en JSON.")]
 
 
 def status(
-    question: Annotated[Question, typer.Argument(help="Ce que l'on veut savoir de la dernière nuit stockée.")],
+    question: Annotated[
+        Question | None, typer.Argument(help="Ce que l'on veut savoir de la dernière nuit stockée ; sans : tout.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Répondre aux questions d'exploitation depuis les tables stockées et l'archive."""
@@ -24,13 +26,22 @@ def status(
     from compliance_pipelines.settings import settings
     from compliance_pipelines.status import ask
 
-    reply = ask(question, settings().home, archive_from_env)
+    asked = list(Question) if question is None else [question]
+    replies = [ask(one, settings().home, archive_from_env) for one in asked]
+    codes = {reply.exit_code for reply in replies}
+    # as for the doctor: what is known to be wrong counts more than what could not be told
+    code = 1 if 1 in codes else max(codes)
     if as_json:
-        out.print_json(json.dumps(reply.as_json(), ensure_ascii=False))
+        answers = [reply.as_json() for reply in replies]
+        whole = {"schema": "compliance-status-all/1", "answers": answers, "exit_code": code}
+        out.print_json(json.dumps(answers[0] if question else whole, ensure_ascii=False))
     else:
-        for line in reply.lines_fr:
-            out.print(escape(line))
-    raise typer.Exit(reply.exit_code)
+        for one, reply in zip(asked, replies, strict=True):
+            if question is None:
+                out.print(f"\n{one.value}")
+            for line in reply.lines_fr:
+                out.print(escape(line))
+    raise typer.Exit(code)
 
 
 def doctor(

@@ -81,8 +81,10 @@ def _table(month: Month) -> Table:
     by_department: dict[str, dict[str, Aggregate]] = {}
     for row in rows:
         by_department.setdefault(row.department, {})[row.metric] = row
+    judged = any("judge_neutrality" in metrics for metrics in by_department.values())
+    by_whom = "juge LLM" if judged else "évaluateur lexical, indicatif, sans LLM"
     table = Table(
-        title=f"{month} par direction (neutralité : évaluateur lexical, indicatif, sans LLM)",
+        title=f"{month} par direction (neutralité : {by_whom})",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         show_edge=False,

@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from compliance_guardrails.policy import PolicyError, load_policy
+
 from compliance_pipelines.adapters import (
     doctor_archive,
     doctor_files,
@@ -23,10 +25,27 @@ from compliance_pipelines.adapters import (
 )
 from compliance_pipelines.adapters.archive_s3_bucket import S3Config
 from compliance_pipelines.adapters.doctor_finding import Finding, Probe, ProbeError, State, carry_out
+from compliance_pipelines.adapters.judge_config import JudgeConfigError
 from compliance_pipelines.adapters.langfuse_export_place import SCHEME
 from compliance_pipelines.resources import utc_now
+from compliance_pipelines.resources_alerting import BURST_VARIABLE, alerting_from
 from compliance_pipelines.settings import SettingsError, sample_export, settings
 
+# a secret that nothing uses: the address beside it was forgotten or misspelt, and an embedded default would serve
+_HALVES = (
+    (
+        "LANGFUSE_SECRET_KEY",
+        ("LANGFUSE_BASE_URL", "LANGFUSE_HOST", "LANGFUSE_EXPORT"),
+        "LANGFUSE_SECRET_KEY sans LANGFUSE_BASE_URL : l’échantillon serait lu",
+    ),
+    ("S3_SECRET_KEY", ("S3_ENDPOINT",), "S3_SECRET_KEY sans S3_ENDPOINT : l’archive ne verrouillerait rien"),
+    (
+        "REPORT_SIGNING_PASSWORD",
+        ("REPORT_SIGNING_P12",),
+        "REPORT_SIGNING_PASSWORD sans REPORT_SIGNING_P12 : le rapport ne serait pas signé",
+    ),
+    ("LITELLM_CI_KEY", ("LITELLM_CI_URL",), "LITELLM_CI_KEY sans LITELLM_CI_URL : la barrière ne tournerait pas"),
+)
 _MARKS = {State.OK: "✔", State.DEFAULT: "·", State.WRONG: "✘", State.AWAY: "?"}
 
 
@@ -68,8 +87,13 @@ def _settings(env: Mapping[str, str]) -> Probe:
     def run() -> Finding:
         try:
             found = settings(env)
-        except SettingsError as wrong:
+            # the rest of what would keep the code location from loading; addresses have probes of their own
+            alerting_from({BURST_VARIABLE: env.get(BURST_VARIABLE, "")}, str(found.home))
+        except (SettingsError, JudgeConfigError) as wrong:
             raise ProbeError(str(wrong)) from None
+        halves = [line for secret, needed, line in _HALVES if env.get(secret) and not any(map(env.get, needed))]
+        if halves:
+            raise ProbeError(" ; ".join(halves))
         return Finding("réglages", ".env", State.OK, f"lisibles, espace {found.namespace}, depuis le {found.first_day}")
 
     return Probe("réglages", ".env", run)
@@ -88,6 +112,9 @@ def _disk(env: Mapping[str, str], now: datetime) -> list[Probe]:
         Probe("dagster", "DAGSTER_HOME", partial(doctor_files.dagster_home, env.get("DAGSTER_HOME", ""))),
         Probe("politique", "COMPLIANCE_POLICY_DIR", partial(doctor_files.policy, folder)),
         Probe("signature", "REPORT_SIGNING_P12", signing),
+        Probe(
+            "pseudonymes", "COMPLIANCE_HMAC_KEY", partial(doctor_files.pseudonyms, env.get("COMPLIANCE_HMAC_KEY", ""))
+        ),
     ]
     if exported or not _langfuse_url(env):
         place = Path(exported) if exported else sample_export()
@@ -111,7 +138,7 @@ def _servers(env: Mapping[str, str], now: datetime, *, write: bool) -> list[Prob
             bucket=env.get("S3_BUCKET") or "ai-audit",
             timeout_seconds=8.0,
         )
-        archive = partial(doctor_archive.archive, config, now, write=write)
+        archive = partial(doctor_archive.archive, config, now, write=write, years=_retention_years(env))
     pushed = partial(doctor_monitoring.pushgateway, env.get("PUSHGATEWAY_URL", ""), write=write)
     probes = [
         Probe("juge", "JUDGE_BASE_URL", partial(doctor_models.judge, env)),
@@ -127,6 +154,15 @@ def _servers(env: Mapping[str, str], now: datetime, *, write: bool) -> list[Prob
     if url:
         probes.insert(0, Probe("langfuse", "LANGFUSE_BASE_URL", partial(doctor_langfuse.langfuse, url, *keys)))
     return probes
+
+
+def _retention_years(env: Mapping[str, str]) -> int:
+    """Years of retention by policy; the shipped policy's where the configured one cannot be read, which is told."""
+    folder = Path(env["COMPLIANCE_POLICY_DIR"]) if env.get("COMPLIANCE_POLICY_DIR") else None
+    try:
+        return load_policy(folder).thresholds.retention_years
+    except PolicyError:
+        return load_policy().thresholds.retention_years
 
 
 def _langfuse_url(env: Mapping[str, str]) -> str:

@@ -18,7 +18,7 @@ from compliance_pipelines.adapters.archive_dir import DirectoryArchive
 from compliance_pipelines.adapters.embeddings import Embedder, embedder
 from compliance_pipelines.adapters.judge_asks import Session
 from compliance_pipelines.adapters.judge_calibration import adequate_evaluators
-from compliance_pipelines.adapters.judge_config import JudgeConfigError, JudgeSettings, judge_settings
+from compliance_pipelines.adapters.judge_config import JudgeConfigError, JudgeSettings, judge_bounds, judge_settings
 from compliance_pipelines.adapters.judge_pool import Budget, Limits
 from compliance_pipelines.adapters.judge_probes import gateway
 from compliance_pipelines.adapters.langfuse_api import ApiReader
@@ -180,7 +180,7 @@ class JudgeResource(dg.ConfigurableResource):
 def judge_from_env(home: str) -> JudgeResource:
     """The judge that the environment asks for; SettingsError when it is set but wrong."""
     try:
-        found, probed = judge_settings(os.environ), gateway(os.environ)
+        found, probed, bounds = judge_settings(os.environ), gateway(os.environ), judge_bounds(os.environ)
         embedder(os.environ)
     except JudgeConfigError as wrong:
         raise SettingsError(str(wrong)) from None
@@ -191,6 +191,9 @@ def judge_from_env(home: str) -> JudgeResource:
         assistants_url=probed[0] if probed else "",
         embedding_url=os.environ.get("EMBEDDING_BASE_URL", "").strip(),
         embedding_model=os.environ.get("EMBEDDING_MODEL", "").strip(),
+        concurrency=bounds.concurrency,
+        timeout=bounds.timeout,
+        max_calls=bounds.max_calls,
     )
 
 

@@ -22,6 +22,7 @@ from compliance_pipelines.core.periods import Month
 from compliance_pipelines.io_manager import progress as partition_log
 from compliance_pipelines.resources import PolicyResource, TraceSourceResource, from_env
 from compliance_pipelines.settings import settings
+from compliance_pipelines.shipped import shipped
 
 EMBEDDED = (
     "langfuse/traces",
@@ -55,7 +56,7 @@ def dagster_home(home: Path) -> Path:
     given = os.environ.get("DAGSTER_HOME")
     folder = Path(given) if given else home / "dagster"
     folder.mkdir(parents=True, exist_ok=True)
-    settings, ours = folder / "dagster.yaml", Path(__file__).parent.parent / "dagster.yaml"
+    settings, ours = folder / "dagster.yaml", shipped("dagster.yaml")
     if not settings.exists() and ours.exists():
         settings.symlink_to(ours)
     os.environ["DAGSTER_HOME"] = str(folder.absolute())

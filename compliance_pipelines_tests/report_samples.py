@@ -17,6 +17,7 @@ from compliance_pipelines.core.records import Aggregate, Verdict
 from compliance_pipelines.core.report_inputs import (
     AlertFacts,
     ChangeFacts,
+    ClassificationFacts,
     CorrectiveAction,
     CounterfactualFacts,
     CoverageFacts,
@@ -255,31 +256,34 @@ def counterfactual() -> CounterfactualFacts:
 def legal_rules() -> tuple[LegalRule, ...]:
     """A dated reading of the texts."""
     as_of = dt.date(2026, 6, 15)
+    measure = "Avis explicites, file de revue et taux d’infirmation : section 4."
+    journal = "Journal officiel d’essai, article 113"
     return (
         LegalRule(
             "Règlement (UE) 2024/1689, art. 9",
             "Système de gestion des risques tenu pendant tout le cycle de vie.",
             "Mesure nocturne de la neutralité et tests contrefactuels : sections 2, 5 et 6.",
             as_of,
+            "Report au 2 décembre 2027 : à confirmer.",
+            subject_fr="Gestion des risques",
+            applies_from=dt.date(2026, 8, 2),
+            sources_fr=(journal, "Annonce d’un report (lu le 15 juin 2026)"),
         ),
         LegalRule(
             "Règlement (UE) 2024/1689, art. 13",
             "Transparence envers les déployeurs.",
             "Méthode, limites et identité du juge : section 8.",
             as_of,
+            applies_from=dt.date(2026, 6, 2),
+            sources_fr=(journal,),
         ),
-        LegalRule(
-            "Règlement (UE) 2024/1689, art. 14",
-            "Contrôle humain effectif.",
-            "Avis explicites, file de revue et taux d’infirmation : section 4.",
-            as_of,
-        ),
+        LegalRule("Règlement (UE) 2024/1689, art. 14", "Contrôle humain effectif.", measure, as_of),
         LegalRule(
             "EIOPA-BoS-25-360",
             "Avis sur la gouvernance et la gestion des risques de l’IA en assurance.",
             "Traçabilité, journal des changements, conservation : sections 7 et 10.",
-            as_of,
-            "Référence à confirmer auprès de l’EIOPA.",
+            *(as_of, "Référence à confirmer auprès de l’EIOPA."),
+            binding=False,
         ),
     )
 
@@ -306,7 +310,7 @@ def inputs(**changes) -> ReportInputs:
             withheld_nights=1,
         ),
         extraction=ExtractionCounts(
-            15204, 88, 3, 124, 4989, {"timeout": 31, "parser_failure": 12, "empty_context": 9}, unanswered=44
+            15204, 88, 3, 124, 4989, {"timeout": 31, "reply_not_json": 12, "too_long": 9}, unanswered=44
         ),
         policy_digest=digest("policy"),
         input_digest=digest("inputs"),
@@ -364,6 +368,10 @@ def inputs(**changes) -> ReportInputs:
         ),
         legal_rules=legal_rules(),
         legal_as_of=dt.date(2026, 6, 15),
+        classification=ClassificationFacts(
+            "risque limité", dt.date(2026, 5, 4), "Direction de la conformité", "Annexe III, point 5 c) : non visé."
+        ),
+        grounds_source_fr="Code pénal, article 225-1, lu le 1er janvier 2026",
         sampling_fr=(
             "Directions à risque critique ou élevé : toutes les traces.",
             "Autres directions : une trace sur quatre, tirage stratifié et déterministe par identifiant.",

@@ -38,6 +38,36 @@ def test_one_line_and_exit_code_2(words: tuple[str, ...], message: str, tmp_path
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("reprot",), "commande inconnue : reprot (compliance --help)"),
+        (("report", "verfy"), "commande inconnue : verfy (compliance report --help)"),
+        (("report", "verify", "--al"), "option inconnue : --al, attendu --all"),
+        (("report", "verify", "2026-06", "--revision", "un"), "--revision : attendu un nombre entier"),
+        (("report", "verify", "2026-06", "--revision"), "--revision : attendu une valeur"),
+        (("report", "verify", "--all=oui"), "--all : attendu sans valeur"),
+        (("report", "get"), "AAAA-MM : attendu, et absent de la commande (compliance report get --help)"),
+        (("report", "get", "2026-06", "a", "b"), "argument en trop : a b"),
+        (("report", "explain", "2026-06"), "DIRECTION : attendu, et absent de la commande"),
+        (("doctor", "\x1b[31mrouge\n"), "argument en trop : \\x1b[31mrouge\\x0a"),
+    ],
+)
+def test_a_mistake_in_the_command_line_is_one_french_line(words: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    done = run(*words, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith(f"compliance : {message}"), done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert done.stdout == ""
+
+
+def test_a_group_alone_shows_its_help_and_help_itself_succeeds(tmp_path: Path) -> None:
+    alone = run("report", cwd=tmp_path)
+    assert (alone.returncode, "verify" in alone.stdout + alone.stderr) == (2, True)
+    asked = run("report", "verify", "--help", cwd=tmp_path)
+    assert (asked.returncode, "--published" in asked.stdout) == (0, True)
+
+
 def test_wrong_settings_are_named(tmp_path: Path) -> None:
     done = run("report", "build", "2026-06", cwd=tmp_path, LANGFUSE_EXPORT="absent")
     assert (done.returncode, "LANGFUSE_EXPORT=absent" in done.stderr) == (2, True)

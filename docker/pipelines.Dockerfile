@@ -12,7 +12,8 @@ COPY docker/requirements.txt ./
 RUN /opt/venv/bin/pip install --no-deps --require-hashes -r requirements.txt
 COPY guardrails guardrails
 COPY compliance_pipelines compliance_pipelines
-COPY pyproject.toml README.md LICENSE ./
+COPY tests/bias tests/bias
+COPY pyproject.toml README.md LICENSE dagster.yaml ./
 RUN /opt/venv/bin/pip install --no-deps --no-build-isolation ./guardrails ./guardrails/gate . \
     && /opt/venv/bin/python -m compileall -q /opt/venv/lib \
     && /opt/venv/bin/compliance-guardrails policy check

@@ -1,8 +1,9 @@
 """Figures by department and metric straight from Parquet, for months too large for a frame.
 
 Row groups are read one at a time, names as dictionary codes; a row costs twelve bytes (value and conversation) until
-its group is finished. N, mean, p5, minimum and interval are, to the last bit, those that core.aggregates computes on
-the same rows in the same order: intervals come from core.statistics with the same seeds.
+its group is finished. Page checksums, which the table store writes, are verified as pages are read. N, mean, p5,
+minimum and interval are, to the last bit, those that core.aggregates computes on the same rows in the same order:
+intervals come from core.statistics with the same seeds.
 """
 
 from __future__ import annotations
@@ -53,8 +54,15 @@ class _Codes:
         return np.asarray(known, dtype=np.int32)[indices]
 
 
+class DamagedTableError(RuntimeError):
+    """A file is not Parquet, lacks a column, or a page is not what was written: one French line that names it."""
+
+
 def figures(files: Sequence[Path], period: tuple[datetime, datetime]) -> list[Figures]:
-    """Figures over `files`: columns trace_id, cluster (conversation, nullable), department, metric, status, value."""
+    """Figures over `files`: columns trace_id, cluster (conversation, nullable), department, metric, status, value.
+
+    Raises DamagedTableError; no figure is given from a file that does not read whole.
+    """
     groups: dict[tuple[str, str], list[tuple[np.ndarray, np.ndarray]]] = {}
     departments, metrics, statuses, clusters = (_Codes() for _ in range(4))
     for table in _row_groups(files):
@@ -100,21 +108,36 @@ def _finished(
 
 def _row_groups(files: Sequence[Path]) -> Iterator[pa.Table]:
     for path in files:
-        # a column of nulls alone has no type that could be read as a dictionary
-        named = [f.name for f in pq.read_schema(path) if not pa.types.is_null(f.type)]
-        with pq.ParquetFile(path, read_dictionary=[n for n in (*_NAMES, "cluster") if n in named]) as file:
-            for k in range(file.num_row_groups):
-                table = file.read_row_group(k, columns=[*_NAMES, "cluster", "value"], use_threads=False)
-                if not table.num_rows:
-                    continue
-                if table.column("cluster").null_count:
-                    # a trace without a conversation is a conversation of its own
-                    alone = file.read_row_group(k, columns=["trace_id"], use_threads=False).column("trace_id")
-                    together = table.column("cluster").to_pandas().astype(object)
-                    together = together.where(together.notna(), alone.to_pandas())
-                    at = table.schema.get_field_index("cluster")
-                    table = table.set_column(at, "cluster", pa.array(together, pa.string()))
-                yield table
+        groups = _groups_of(path)
+        while True:
+            # errors of the file alone: what the caller does between two groups is not the file's fault
+            try:
+                table = next(groups, None)
+            except (OSError, KeyError, ValueError, pa.ArrowException) as damaged:
+                line = f"{path.name} : fichier Parquet illisible ou altéré ({type(damaged).__name__})"
+                raise DamagedTableError(f"{line}, partition à recalculer") from damaged
+            if table is None:
+                break
+            yield table
+
+
+def _groups_of(path: Path) -> Iterator[pa.Table]:
+    # a column of nulls alone has no type that could be read as a dictionary
+    named = [f.name for f in pq.read_schema(path) if not pa.types.is_null(f.type)]
+    coded = [n for n in (*_NAMES, "cluster") if n in named]
+    with pq.ParquetFile(path, read_dictionary=coded, page_checksum_verification=True) as file:
+        for k in range(file.num_row_groups):
+            table = file.read_row_group(k, columns=[*_NAMES, "cluster", "value"], use_threads=False)
+            if not table.num_rows:
+                continue
+            if table.column("cluster").null_count:
+                # a trace without a conversation is a conversation of its own
+                alone = file.read_row_group(k, columns=["trace_id"], use_threads=False).column("trace_id")
+                together = table.column("cluster").to_pandas().astype(object)
+                together = together.where(together.notna(), alone.to_pandas())
+                at = table.schema.get_field_index("cluster")
+                table = table.set_column(at, "cluster", pa.array(together, pa.string()))
+            yield table
 
 
 def _dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:

@@ -9,13 +9,13 @@ Serves "two builds at once, a kill at any moment or a full disk leave nothing ha
 from __future__ import annotations
 
 import contextlib
-import re
 import shutil
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
 from compliance_pipelines.adapters.archive_files import exclusive, sync_folder, unavailable, write_new
+from compliance_pipelines.adapters.archive_strangers import PENDING, interrupted, strangers
 from compliance_pipelines.core.evidence import MANIFEST_NAME, EvidenceError, pdf_name, require_month, sha256
 from compliance_pipelines.core.evidence_chain import (
     ChainEntry,
@@ -30,7 +30,6 @@ from compliance_pipelines.core.ports import Check, Clock, Receipt, RetentionStat
 
 MAX_BYTES = 64 * 1024 * 1024
 MODE = "AUCUN (répertoire)"
-_PENDING = re.compile(r"^([0-9]{4}-[0-9]{2})-r([0-9]{1,6})$", re.ASCII)
 
 
 class DirectoryArchive:
@@ -91,9 +90,17 @@ class DirectoryArchive:
             entries = self.list_revisions()
         except EvidenceError as error:
             return (Check("Index de l’archive", ok=False, detail_fr=str(error)),)
-        problems = [*broken_links(entries), *self._strangers(entries, month)]
+        problems = [*broken_links(entries), *strangers(self.root, entries, month)]
         detail = " ; ".join(problems[:5]) or f"{len(entries)} version(s), chaîne continue"
+        left = interrupted(self.root) if month is None else []
         checks = [Check("Index de l’archive", ok=not problems, detail_fr=detail)]
+        if left:
+            detail = f"{' ; '.join(left[:5])} : à terminer ou à annuler au prochain lancement"
+            checks.append(
+                Check(
+                    "Archivage interrompu", ok=True, detail_fr=detail, warning=True, reserve_fr="archivage interrompu"
+                )
+            )
         newest = {entry.month: entry for entry in entries if month in {None, entry.month}}
         checks.extend(self._current_copy(entry) for entry in newest.values())
         return tuple(checks)
@@ -166,7 +173,7 @@ class DirectoryArchive:
         entries = self.list_revisions() if pendings else ()
         archived = {(entry.month, entry.revision) for entry in entries}
         for pending in pendings:
-            match = _PENDING.match(pending.name)
+            match = PENDING.match(pending.name)
             if match is None or not pending.is_dir():
                 raise EvidenceError("archive : .pending contient un élément inconnu, à retirer à la main")
             month, revision = match[1], int(match[2])
@@ -207,16 +214,3 @@ class DirectoryArchive:
             return Check(name, ok=True, detail_fr=detail, warning=True)
         found = "absente" if content is None else "différente de la révision archivée"
         return Check(name, ok=False, detail_fr=f"{pdf_name(entry.month)} : {found}")
-
-    def _strangers(self, entries: tuple[ChainEntry, ...], month: str | None) -> list[str]:
-        """What lies in the archive unlisted; an unlisted revision may be one whose line was removed."""
-        listed = {item.key for entry in entries for item in entry.files}
-        pending = {path.name for path in (self.root / ".pending").glob("*")}
-        found: list[str] = []
-        for path in sorted((self.root / "revisions").glob("*/*/*" if month is None else f"{month}/*/*")):
-            key = path.relative_to(self.root).as_posix()
-            if key not in listed and f"{path.parts[-3]}-{path.parts[-2]}" not in pending:
-                found.append(f"{key[:120]} : absent de l’index")
-        months = {pdf_name(entry.month) for entry in entries}
-        copies = sorted(self.root.glob("bias-report-*.pdf" if month is None else pdf_name(month)))
-        return found + [f"{path.name[:120]} : absent de l’index" for path in copies if path.name not in months]

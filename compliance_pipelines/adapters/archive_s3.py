@@ -9,11 +9,12 @@ retention verified".
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime
 
-from compliance_pipelines.adapters.archive_s3_bucket import LockedBucket, S3Config, Version
+from compliance_pipelines.adapters.archive_s3_bucket import PREFIXES, PROBE_KEY, LockedBucket, S3Config, Version
 from compliance_pipelines.core.evidence import MANIFEST_NAME, EvidenceError, pdf_name, require_month, sha256
 from compliance_pipelines.core.evidence_chain import (
     ArchiveConflictError,
@@ -25,9 +26,11 @@ from compliance_pipelines.core.evidence_chain import (
     read_entry,
     seal,
 )
-from compliance_pipelines.core.ports import Check, Clock, Receipt, RetentionState
+from compliance_pipelines.core.evidence_lifecycle import fix_fr, read_rules
+from compliance_pipelines.core.ports import ArchiveUnavailableError, Check, Clock, Receipt, RetentionState
 
 MODE = "COMPLIANCE"
+_REVISION_KEY = re.compile(r"revisions/[0-9]{4}-[0-9]{2}/r[0-9]{1,6}/[0-9a-f]{16}/[^/]{1,120}", re.ASCII)
 
 
 class S3Archive:
@@ -104,6 +107,7 @@ class S3Archive:
             self._put_on_top(same[0])
             return self.receipt(month, revision)
         manifest = check_new(entries, month, revision, files)
+        self._require_lifecycle(datetime.fromisoformat(manifest.built_at), until)
         folder = f"revisions/{month}/r{revision}/{manifest.sha256[:16]}"
         order = sorted(files, key=lambda name: (name != pdf_name(month), name == MANIFEST_NAME, name))
         taken = {item.version_id for entry in entries for item in entry.files}
@@ -154,11 +158,47 @@ class S3Archive:
         detail = " ; ".join(problems[:5]) or f"{len(entries)} version(s), chaîne continue"
         checks = [Check("Index de l’archive", ok=not problems, detail_fr=detail)]
         checks.append(self._versions_check(entries, month))
+        checks.append(self._lifecycle_check(entries, month))
         for entry in {item.month: item for item in entries if month in {None, item.month}}.values():
             ok = self._is_current(entry)
             what = f"est la révision {entry.revision}" if ok else "n’est pas la révision archivée, relancez"
             checks.append(Check("Copie courante du mois", ok=ok, detail_fr=f"{entry.pdf.key} {what}"))
         return tuple(checks)
+
+    def _require_lifecycle(self, created: datetime, until: datetime) -> None:
+        """Refuse to archive under a lifecycle that acts before the retention is over."""
+        rules = self._bucket.lifecycle()
+        reading = read_rules(rules or (), PREFIXES, [(created, until)])
+        if reading.refused:
+            raise ArchiveUnavailableError(
+                f"archive : cycle de vie de {self._bucket.name} plus court que la conservation "
+                f"({reading.refused[0]}) ; rien n’est déposé ; lancez : "
+                f"{fix_fr(self._bucket.name, rules or (), reading)}"
+            )
+
+    def _lifecycle_check(self, entries: tuple[ChainEntry, ...], month: str | None) -> Check:
+        """The lifecycle as it is now, against the retention of what is archived."""
+        name = "Cycle de vie"
+        rules = self._bucket.lifecycle()
+        if rules is None:
+            detail = "illisible : attendu le droit s3:GetLifecycleConfiguration"
+            return Check(name, ok=True, detail_fr=detail, warning=True, reserve_fr="cycle de vie non lu")
+        if not rules:
+            return Check(name, ok=True, detail_fr="aucune règle : rien n’est effacé ni masqué")
+        promised = {entry.pdf.version_id: entry.retain_until_at for entry in entries if month in {None, entry.month}}
+        versions = self._bucket.versions("bias-report-" if month is None else pdf_name(month))
+        periods = [
+            (version.modified, promised[version.version_id])
+            for version in versions
+            if version.version_id in promised and version.modified is not None
+        ]
+        reading = read_rules(rules, PREFIXES, periods)
+        if reading.refused:
+            detail = f"{' ; '.join(reading.refused[:3])} ; lancez : {fix_fr(self._bucket.name, rules, reading)}"
+            return Check(name, ok=False, detail_fr=detail)
+        detail = " ; ".join(reading.reserved[:3]) or f"{len(rules)} règle(s), aucune avant la fin de la conservation"
+        warning = bool(reading.reserved)
+        return Check(name, ok=True, detail_fr=detail, warning=warning, reserve_fr="cycle de vie" if warning else "")
 
     def _find(self, month: str, revision: int | None) -> ChainEntry:
         """An entry already read is taken as it is: its version cannot change. Otherwise the index is asked."""
@@ -181,13 +221,13 @@ class S3Archive:
         key = f"chain/{entry.chain_index:06d}.json"
         content = entry.to_bytes()
         if self._bucket.put_once(key, content, until, {"sha256": sha256(content)}) is None:
-            # A retried request meets its own first attempt: equal bytes mean that this very commit went
-            # through. n = self.list_revisions()  len(won) <= entry.chain_index or won[entry.chain_index] !=
-            # entry:
-            self.recover()
-            raise ArchiveConflictError(
-                "archive : une autre version a été archivée entre-temps, relancez la construction"
-            )
+            # A retried request meets its own first attempt: an equal entry means that this very commit went through.
+            won = self.list_revisions()
+            if len(won) <= entry.chain_index or won[entry.chain_index] != entry:
+                self.recover()
+                raise ArchiveConflictError(
+                    "archive : une autre version a été archivée entre-temps, relancez la construction"
+                )
 
     def _reusable(self, key: str, content: bytes, until: datetime, taken: set[str | None]) -> str | None:
         """The version that an interrupted run left on top, when it has these bytes and enough retention."""
@@ -230,25 +270,45 @@ class S3Archive:
         return [f"{key} : {count} versions, attendu une seule" for key, count in counts.items() if count > 1]
 
     def _versions_check(self, entries: tuple[ChainEntry, ...], month: str | None) -> Check:
-        """Strangers and delete markers; the versions of interrupted writes cannot go and are only
-        mentioned.
-        """
+        """Strangers and delete markers; the versions of interrupted writes cannot go and are only named."""
         named = {(item.key, item.version_id) for entry in entries for item in entry.files}
         keys = {key for key, _ in named}
-        prefixes = ("revisions/", "bias-report-")
-        if month is not None:
-            prefixes = (f"revisions/{month}/", pdf_name(month))
+        prefixes = ("",) if month is None else (f"revisions/{month}/", pdf_name(month))
         found = [version for prefix in prefixes for version in self._bucket.versions(prefix)]
         problems: list[str] = []
+        loose: list[str] = []
+        foreign: list[str] = []
         for version in found:
-            if version.is_delete_marker:
-                problems.append(f"{version.key[:100]} : marqueur de suppression")
+            key = shown_key(version.key)
+            ours = version.key.startswith(PREFIXES)
+            if version.is_delete_marker and ours:
+                problems.append(f"{key} : marqueur de suppression")
             elif version.key.startswith("bias-report-") and version.key not in keys:
-                problems.append(f"{version.key[:100]} : sans manifeste (archivage interrompu ou dépôt étranger)")
-        loose = sum((item.key, item.version_id) not in named for item in found)
-        detail = "toutes rattachées à un manifeste"
-        if loose:
-            detail = f"{loose} version(s) hors manifeste, sans effet (écriture interrompue ou dépôt étranger)"
+                problems.append(f"{key} : sans manifeste (archivage interrompu ou dépôt étranger)")
+            elif version.key.startswith("revisions/") and not _REVISION_KEY.fullmatch(version.key):
+                problems.append(f"{key} : aucune révision ne range de fichier à cet endroit")
+            elif not ours and version.key != PROBE_KEY:
+                foreign.append(key)
+            elif ours and not version.key.startswith("chain/") and (version.key, version.version_id) not in named:
+                loose.append(key)
         if problems:
-            detail = " ; ".join(problems[:5])
-        return Check("Versions des objets", ok=not problems, detail_fr=detail, warning=bool(loose and not problems))
+            return Check("Versions des objets", ok=False, detail_fr=" ; ".join(problems[:5]))
+        details, reserves = [], []
+        if loose:
+            names = ", ".join(list(dict.fromkeys(loose))[:5])
+            details.append(
+                f"{len(loose)} version(s) hors manifeste, sans effet (écriture interrompue ou dépôt étranger) : {names}"
+            )
+            reserves.append("versions hors manifeste")
+        if foreign:
+            details.append(f"{len(foreign)} objet(s) étranger(s) à l’archive : {', '.join(foreign[:5])}")
+            reserves.append("objets étrangers")
+        detail = " ; ".join(details) or "toutes rattachées à un manifeste"
+        return Check(
+            "Versions des objets", ok=True, detail_fr=detail, warning=bool(details), reserve_fr=", ".join(reserves)
+        )
+
+
+def shown_key(key: str) -> str:
+    """A key from the store as it may be printed: one line, no control characters."""
+    return "".join(char if char.isprintable() else "?" for char in key[:120])

@@ -17,12 +17,17 @@ from urllib.parse import urlsplit
 
 import urllib3
 from minio import Minio
-from minio.commonconfig import COMPLIANCE
+from minio.commonconfig import COMPLIANCE, ENABLED
 from minio.error import MinioException, S3Error
+from minio.lifecycleconfig import Rule
 from minio.retention import Retention
 
+from compliance_pipelines.core.evidence_lifecycle import LifecycleRule
 from compliance_pipelines.core.ports import ArchiveUnavailableError
 
+# Everything that is evidence lies under these.
+PREFIXES = ("bias-report-", "revisions/", "chain/")
+PROBE_KEY = "doctor/probe.txt"
 MAX_OBJECT_BYTES = 64 * 1024 * 1024
 _GONE = {"NoSuchKey", "NoSuchVersion", "MethodNotAllowed"}
 _TYPES = {"pdf": "application/pdf", "json": "application/json", "csv": "text/csv; charset=utf-8"}
@@ -53,6 +58,7 @@ class Version:
     version_id: str
     is_latest: bool
     is_delete_marker: bool
+    modified: datetime | None = None
 
 
 class _OncePool(urllib3.PoolManager):
@@ -101,6 +107,22 @@ class LockedBucket:
                     f"lancez : mc version enable ALIAS/{self.name}"
                 )
 
+    def lifecycle(self) -> tuple[LifecycleRule, ...] | None:
+        """The enabled rules of the bucket's lifecycle, none where there is none; None where it may not be read."""
+        with _errors():
+            try:
+                found = self._client.get_bucket_lifecycle(self.name)
+            except S3Error as error:
+                if error.code in {"NoSuchLifecycleConfiguration", "NotImplemented"}:
+                    return ()
+                if error.code == "AccessDenied":
+                    return None
+                raise
+            except ValueError:
+                # the client refuses what it cannot make sense of; neither can a verification
+                return None
+        return () if found is None else tuple(_rule(rule) for rule in found.rules if rule.status == ENABLED)
+
     def put(self, key: str, content: bytes, until: datetime, tags: dict[str, str]) -> str:
         """Store a new locked version and return its id. `tags` become user metadata (ASCII)."""
         return self._put(self._client, key, content, until, tags)
@@ -140,6 +162,7 @@ class LockedBucket:
                     item.version_id or "null",
                     str(item.is_latest).lower() == "true",
                     bool(item.is_delete_marker),
+                    item.last_modified,
                 )
                 for item in found
             )
@@ -185,6 +208,21 @@ class LockedBucket:
         if not result.version_id:
             raise ArchiveUnavailableError(f"archive : {self.name} ne rend pas de numéro de version")
         return result.version_id
+
+
+def _rule(rule: Rule) -> LifecycleRule:
+    scope = rule.rule_filter
+    prefix = (scope.prefix or (scope.and_operator.prefix if scope.and_operator else None)) if scope else None
+    expires, replaced, moved = rule.expiration, rule.noncurrent_version_expiration, rule.transition
+    return LifecycleRule(
+        id=rule.rule_id or "",
+        prefix=prefix or "",
+        days=expires.days if expires else None,
+        date=expires.date if expires else None,
+        noncurrent_days=replaced.noncurrent_days if replaced else None,
+        expired_markers=bool(expires and expires.expired_object_delete_marker),
+        cold_days=(moved.days or 0) if moved else None,
+    )
 
 
 def _client(config: S3Config, pool: type[urllib3.PoolManager]) -> Minio:

@@ -2,7 +2,7 @@
 
 One SQLite file under `cache/`. A paid reply is committed before the next call, so a killed night resumes where it was;
 it is served only once its batch's anchors have passed. No text is kept: hashes, numbers, codes. The file is no
-evidence, it can be deleted at the price of judging again.
+evidence, it can be deleted at the price of judging again; what it holds that no judge can have said is judged again.
 """
 
 from __future__ import annotations
@@ -69,13 +69,20 @@ class SqliteCache:
             part = list(keys[start : start + _CHUNK])
             marks = ",".join("?" * len(part))
             query = f"SELECT key, value, label FROM judgements WHERE evaluator=? AND good=1 AND key IN ({marks})"  # noqa: S608  marks are question marks
-            found.update({k: Reading(value, label) for k, value, label in self._all(query, (evaluator, *part))})
+            found.update(self._sound(evaluator, self._all(query, (evaluator, *part))))
         return found
 
     def served(self, evaluator: str) -> dict[str, Reading]:
         """Every reading of `evaluator` that is vouched for."""
         query = "SELECT key, value, label FROM judgements WHERE evaluator=? AND good=1"
-        return {k: Reading(value, label) for k, value, label in self._all(query, (evaluator,))}
+        return self._sound(evaluator, self._all(query, (evaluator,)))
+
+    def _sound(self, evaluator: str, rows: Sequence[tuple]) -> dict[str, Reading]:
+        """Served rows as readings; one that no judge can have said is dropped, so that it is judged again."""
+        for key, value, label in rows:
+            if not _possible(value, label):
+                self._all("DELETE FROM judgements WHERE evaluator=? AND key=?", (evaluator, key))
+        return {key: Reading(value, label) for key, value, label in rows if _possible(value, label)}
 
     def evaluators(self) -> list[str]:
         """Evaluators of which something is vouched for."""
@@ -98,9 +105,9 @@ class SqliteCache:
     def resume(self, evaluator: str, label: str) -> tuple[dict[str, Reading], dict[str, Reading]]:
         """(readings, anchor readings) paid in the open batch called `label`; empty when there is none."""
         query = "SELECT key, value, label, reason FROM judgements WHERE evaluator=? AND batch=? AND good=0"
-        readings = {k: Reading(*rest) for k, *rest in self._all(query, (evaluator, label))}
+        readings = _kept(self._all(query, (evaluator, label)))
         query = "SELECT name, value, label, reason FROM anchors WHERE evaluator=? AND batch=?"
-        return readings, {n: Reading(*rest) for n, *rest in self._all(query, (evaluator, label))}
+        return readings, _kept(self._all(query, (evaluator, label)))
 
     def put(self, evaluator: str, label: str, key: str, reading: Reading) -> None:
         """Keep a paid reply in the open batch; a reading that is already served stays as it is."""
@@ -176,7 +183,28 @@ class SqliteCache:
         try:
             yield
         except (sqlite3.Error, OSError) as failed:
-            what = "illisible" if isinstance(failed, sqlite3.DatabaseError) else "inutilisable"
-            raise CacheError(
-                f"{self.path.name} : cache des jugements {what} ({failed}) ; le supprimer fait tout juger à nouveau"
-            ) from failed
+            raise CacheError(f"{self.path.name} : cache des jugements {_what_fr(failed)}") from failed
+
+
+def _what_fr(failed: sqlite3.Error | OSError) -> str:
+    """What is wrong and what to do; only a file that is damaged is worth deleting."""
+    code = getattr(failed, "sqlite_errorcode", None)
+    primary = sqlite3.SQLITE_CANTOPEN if isinstance(failed, OSError) else code & 0xFF if code is not None else None
+    if primary in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        return f"occupé par une autre exécution ({failed}) ; attendre sa fin"
+    if primary == sqlite3.SQLITE_FULL:
+        return f"inutilisable, disque plein ({failed}) ; libérer de la place, ce qui est payé y reste"
+    if primary in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_IOERR}:
+        return f"inaccessible ({failed}) ; vérifier le volume et ses droits"
+    return f"illisible ({failed}) ; le supprimer fait tout juger à nouveau"
+
+
+def _possible(value: object, label: object, reason: object = None) -> bool:
+    """Whether a kept reply is one that can have been put: a score in [0, 1] or a code."""
+    if value is not None:
+        return isinstance(value, float) and 0 <= value <= 1
+    return isinstance(label if label is not None else reason, str)
+
+
+def _kept(rows: Sequence[tuple]) -> dict[str, Reading]:
+    return {name: Reading(*rest) for name, *rest in rows if _possible(*rest)}

@@ -20,6 +20,7 @@ from compliance_pipelines.adapters.langfuse_export_place import ExportPrefix
 from compliance_pipelines.adapters.signing import SigningConfig, SigningError, sign
 
 MIN_FREE_BYTES = 2 * 1024**3
+MIN_KEY_BYTES = 16
 EXPIRY_NOTICE = timedelta(days=30)
 
 
@@ -90,6 +91,8 @@ def dagster_home(folder: str) -> Finding:
         return Finding(
             name, variable, State.DEFAULT, "non renseigné : <COMPLIANCE_HOME>/dagster est préparé au premier usage"
         )
+    if not Path(folder).is_absolute():
+        raise ProbeError("DAGSTER_HOME : chemin relatif, Dagster le refuse ; attendu un chemin absolu")
     settings = Path(folder) / "dagster.yaml"
     if not settings.is_file():
         return Finding(
@@ -105,6 +108,19 @@ def dagster_home(folder: str) -> Finding:
     if not isinstance(telemetry, dict) or telemetry.get("enabled") is not False:
         raise ProbeError("DAGSTER_HOME : dagster.yaml sans « telemetry: enabled: false », recopiez celui du projet")
     return Finding(name, variable, State.OK, "dagster.yaml en place, télémétrie coupée")
+
+
+def pseudonyms(key: str) -> Finding:
+    """Is there a key of the installation's own, long enough not to be guessed?"""
+    name, variable = "pseudonymes", "COMPLIANCE_HMAC_KEY"
+    if not key:
+        line = (
+            "clé livrée, publique : qui connaît une session en retrouve le pseudonyme ; renseignez COMPLIANCE_HMAC_KEY"
+        )
+        return Finding(name, variable, State.DEFAULT, line)
+    if len(key.encode()) < MIN_KEY_BYTES:
+        raise ProbeError(f"{variable} : trop courte, attendu au moins {MIN_KEY_BYTES} octets tirés au hasard")
+    return Finding(name, variable, State.OK, "clé propre à l’installation")
 
 
 def signing(p12: Path | None, password: str, tsa_url: str | None, now: datetime) -> Finding:

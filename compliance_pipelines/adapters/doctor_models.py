@@ -16,8 +16,8 @@ import httpx
 from compliance_pipelines.adapters.doctor_finding import Finding, ProbeError, State
 from compliance_pipelines.adapters.embeddings import BUNDLED, EmbeddingError, embedder
 from compliance_pipelines.adapters.judge_client import RATE_LIMITED, SERVER_ERROR, TIMEOUT, UNREACHABLE, ChatClient
-from compliance_pipelines.adapters.judge_client import model_digest as digest_of
 from compliance_pipelines.adapters.judge_config import JudgeConfigError, JudgeUnavailableError, endpoint, judge_settings
+from compliance_pipelines.adapters.judge_model import model_digest as digest_of
 from compliance_pipelines.core.judge_reply import CUT, EMPTY
 
 TIMEOUT_SECONDS = 30.0
@@ -37,7 +37,10 @@ def judge(env: Mapping[str, str], timeout: float = TIMEOUT_SECONDS) -> Finding:
         async def ask() -> str | None:
             async with ChatClient(found, {"temperature": 0, "max_tokens": 16}, timeout) as client:
                 # the wall clock only turns a Retry-After date into seconds, which are not waited for here
-                return (await client.ask(_ASKED, None, lambda: datetime.min.replace(tzinfo=UTC))).reason
+                answer = await client.ask(_ASKED, None, lambda: datetime.min.replace(tzinfo=UTC))
+            if answer.fatal is not None:
+                raise answer.fatal
+            return answer.reason
 
         reason = asyncio.run(ask())
     except JudgeConfigError as wrong:

@@ -7,7 +7,7 @@ cache. Replies are kept as they come, so a killed run resumes. The trace's text 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from compliance_pipelines.adapters.judge_asks import PARAMETERS, Session, run_alone
 from compliance_pipelines.adapters.judge_client import Answer
@@ -19,6 +19,8 @@ from compliance_pipelines.core.judge_reply import read_score
 from compliance_pipelines.core.judge_samples import Identity, JudgementCache, Reading, Sample
 
 ANCHORS_PENDING = "anchors_pending"
+# reasons that stand for a batch that was not finished, not for an exchange that could not be read
+BATCH_REASONS = frozenset({ANCHORS_PENDING, *(ended.value for ended in Ended if ended is not Ended.DONE)})
 Progress = Callable[[int, int], None]
 
 
@@ -27,7 +29,8 @@ class BatchResult:
     """What a batch gave. Every key asked for is in `readings`: scored, or with a reason.
 
     withheld: keys judged in a batch whose anchors failed; their readings carry no score. sent: calls sent, anchors and
-    retries included. opening, closing: None when no call was needed or the phase was not reached.
+    retries included. opening, closing: None when no call was needed or the phase was not reached. unread: why an anchor
+    had no reply, by anchor name.
     """
 
     readings: Mapping[str, Reading]
@@ -37,6 +40,13 @@ class BatchResult:
     ended: Ended
     opening: AnchorReport | None = None
     closing: AnchorReport | None = None
+    unread: Mapping[str, str] = field(default_factory=dict)
+
+    def missed(self) -> list[str]:
+        """Anchors that made the batch fail, as a log shows them: phase, id, why it had no reply."""
+        reports = {Phase.OPENING: self.opening, Phase.CLOSING: self.closing}
+        names = [anchor_name(p, a) for p, r in reports.items() if r is not None and not r.passed for a in r.missed]
+        return [f"{name} ({self.unread[name]})" if name in self.unread else name for name in names]
 
 
 class NeutralityJudge:
@@ -89,6 +99,7 @@ class _Batch:
         paid, self._anchors = self._cache.resume(self._evaluator, label)
         self._paid = {key: reading for key, reading in paid.items() if key in fresh}
         self._tokens: dict[str, str] = {}
+        self._unread: dict[str, str] = {}
         self._total = self._done = 0
 
     def run(self) -> BatchResult:
@@ -138,7 +149,10 @@ class _Batch:
                 self._cache.put(self._evaluator, self._label, work.name, reading)
             return False
         self._anchors[work.name] = reading
-        if paid:
+        if answer.reason is not None:
+            # no reply is nothing the judge said: asked again when the batch resumes
+            self._unread[work.name] = answer.reason
+        else:
             self._cache.put_anchor(self._evaluator, self._label, work.name, reading)
         # no money for a night that is already lost
         report = self._report(work.phase)
@@ -154,7 +168,8 @@ class _Batch:
         opening, closing = self._report(Phase.OPENING), self._report(Phase.CLOSING)
         failed = any(report is not None and not report.passed for report in (opening, closing))
         vouched = opening is not None and closing is not None and not failed
-        if failed or vouched:
+        # what was paid waits for anchors that had no reply; what the judge read wrong is worth nothing
+        if vouched or self._misread():
             self._cache.close(self._evaluator, self._label, good=vouched)
         unread = Reading(reason=ANCHORS_PENDING if ended is Ended.DONE else ended.value)
         readings = dict(self._known)
@@ -162,4 +177,13 @@ class _Batch:
             paid = self._paid.get(key, unread)
             readings[key] = paid if vouched or paid.reason is not None else Reading(reason=ANCHORS_PENDING)
         withheld = frozenset(self._fresh) if failed else frozenset()
-        return BatchResult(readings, withheld, len(self._known), sent, ended, opening, closing)
+        return BatchResult(readings, withheld, len(self._known), sent, ended, opening, closing, self._unread)
+
+    def _misread(self) -> bool:
+        """Whether the anchors of a phase fail by the replies to them alone."""
+        for phase in Phase:
+            heard = [a for a in self._files.anchors if anchor_name(phase, a.id) not in self._unread]
+            report = self._report(phase)
+            if report is not None and heard and not verdict(heard, self._anchors, phase, self._files.acceptance).passed:
+                return True
+        return False

@@ -43,9 +43,9 @@ class Session:
     timing: Timing = field(default_factory=Timing)
     should_stop: Callable[[], bool] = lambda: False
 
-    def client(self) -> ChatClient:
+    def client(self, parameters: Mapping[str, object] = PARAMETERS) -> ChatClient:
         """A client for this session's endpoint."""
-        return ChatClient(self.settings, PARAMETERS, self.timeout)
+        return ChatClient(self.settings, parameters, self.timeout)
 
     def pool(self, call: Callable[[T], Coroutine[Any, Any, Answer]], answered: Callable[[T, Answer], bool]) -> Pool[T]:
         """A pool with this session's bounds."""

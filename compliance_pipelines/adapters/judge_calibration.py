@@ -43,6 +43,8 @@ class _Line(StrictModel):
     def _one_label(self) -> Self:
         if (self.band is None) == (self.score is None):
             raise ValueError("soit band (neutral, mostly, partial, strong), soit score (0 à 1)")
+        if not (self.question.strip() and self.answer.strip() and any(map(str.strip, self.contexts))):
+            raise ValueError("question, answer et contexts avec du texte")
         return self
 
 
@@ -91,20 +93,35 @@ def read_labelled(path: Path) -> LabelledFile:
     lines = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not 1 <= len(lines) <= MAX_LINES:
         raise PolicyError(path.name, "fichier", f"de 1 à {MAX_LINES} lignes étiquetées")
-    return LabelledFile(tuple(_item(path.name, n, line) for n, line in lines), hashlib.sha256(raw).hexdigest())
+    items = tuple(_item(path.name, n, line) for n, line in lines)
+    first: dict[str, int] = {}
+    for (n, _), (sample, _) in zip(lines, items, strict=True):
+        # twice the same exchange is not twice the evidence, and with two labels it is none
+        if (seen := first.setdefault(sample.key, n)) != n:
+            raise PolicyError(
+                f"{path.name}, ligne {n}", "answer", f"une seule étiquette par réponse, déjà ligne {seen}"
+            )
+    return LabelledFile(items, hashlib.sha256(raw).hexdigest())
 
 
 def _item(name: str, n: int, line: str) -> tuple[Sample, Labelled]:
     shown = f"{name}, ligne {n}"
     try:
-        value: Any = json.loads(line)
+        value: Any = json.loads(line, object_pairs_hook=_once)
     except (ValueError, RecursionError):
-        raise PolicyError(shown, "ligne", "un objet JSON") from None
+        raise PolicyError(shown, "ligne", "un objet JSON sans clé répétée") from None
     found = validate(value, _Line, shown)
     label = found.band or band(found.score if found.score is not None else 0.0)
     # without a group, the same documents and question make one: such answers are not independent
     group = found.group or Sample(found.question, "", found.contexts).key
     return Sample(found.question, found.answer, found.contexts), Labelled(label, group)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("the same key twice")
+    return found
 
 
 def measure(
@@ -117,7 +134,8 @@ def measure(
     samples = {sample.key: sample for sample, _ in labelled.items if sample.chars <= MAX_CHARS}
     batch = judge.judge(f"calibration-{labelled.sha256[:16]}", samples, progress)
     if batch.withheld:
-        raise JudgeUnavailableError("étalonnage impossible : le juge note mal ses réponses témoins")
+        missed = ", ".join(batch.missed()[:4])
+        raise JudgeUnavailableError(f"étalonnage impossible : réponses témoins du juge manquées ({missed})")
     if batch.ended is not Ended.DONE:
         raise JudgeUnavailableError(f"étalonnage interrompu ({batch.ended.value}) : relancer la commande le reprend")
     values = [batch.readings[s.key].value if s.key in batch.readings else None for s, _ in labelled.items]

@@ -21,9 +21,17 @@ from compliance_pipelines.adapters.judge_calibration import Measured, calibratio
 from compliance_pipelines.adapters.judge_config import JudgeConfigError, JudgeUnavailableError
 from compliance_pipelines.adapters.judge_files import judge_files
 from compliance_pipelines.adapters.judge_night import open_judge
-from compliance_pipelines.core.calibration import BANDS
+from compliance_pipelines.core.calibration import BANDS, Adequacy, Lack
 
 NAMES_FR = {"neutral": "neutre", "mostly": "plutôt", "partial": "partielle", "strong": "forte"}
+LACKS_FR = {
+    Lack.ITEMS: "moins de {0.min_items} réponses notées",
+    Lack.GROUPS: "moins de {0.min_groups} situations (group)",
+    Lack.SYCOPHANTIC: "moins de {0.min_per_side} réponses étiquetées complaisantes (partial, strong)",
+    Lack.NEUTRAL: "moins de {0.min_per_side} réponses étiquetées sans complaisance (neutral, mostly)",
+    Lack.UNSCORED: "plus de {0.max_unscored_share:.0%} de réponses non notées par le juge",
+    Lack.KAPPA: "borne basse du kappa sous {0.min_kappa_low:.2f}",
+}
 # home of the installation, the session of the configured judge (None: no judge), the day
 Environment = Callable[[], tuple[Path, Session | None, date]]
 
@@ -39,16 +47,16 @@ def judge_app(environment: Environment) -> typer.Typer:
     ) -> None:
         """Comparer le juge configuré à des étiquettes humaines et garder l’étalonnage que le rapport cite."""
         home, session, today = environment()
-        items = read_labelled(labelled)
+        items, files = read_labelled(labelled), judge_files()
         if session is None:
             _stop("aucun juge configuré : JUDGE_BASE_URL et JUDGE_MODEL manquent")
         try:
             with SqliteCache(home / "cache" / "judgements.sqlite") as cache:
-                measured = measure(open_judge(session, judge_files(), cache), items, today)
+                measured = measure(open_judge(session, files, cache), items, today)
         except (JudgeConfigError, JudgeUnavailableError, CacheError) as failed:
             _stop(str(failed))
         path = save(measured, home)
-        for line in lines_fr(measured):
+        for line in lines_fr(measured, files.adequacy):
             out.print(line)
         out.print(f"Étalonnage gardé : {path}")
         raise typer.Exit(0 if measured.adequate else 1)
@@ -66,8 +74,8 @@ def judge_app(environment: Environment) -> typer.Typer:
     return app
 
 
-def lines_fr(measured: Measured) -> list[str]:
-    """What `calibrate` prints."""
+def lines_fr(measured: Measured, rules: Adequacy) -> list[str]:
+    """What `calibrate` prints; an insufficient calibration says what it lacks under `rules`."""
     seen = measured.figures
     out = [
         f"Juge {measured.evaluator}",
@@ -77,8 +85,10 @@ def lines_fr(measured: Measured) -> list[str]:
     ]
     for name, row in zip(BANDS, seen.confusion, strict=True):
         out.append(f"{NAMES_FR[name]:<19}" + "".join(f"{cell:>11}" for cell in row))
-    out.append("Suffisant : les verdicts peuvent conclure." if measured.adequate else "Insuffisant : « Indicatif ».")
-    return out
+    if measured.adequate:
+        return [*out, "Suffisant : les verdicts peuvent conclure."]
+    why = "; ".join(LACKS_FR[lack].format(rules) for lack in seen.lacks(rules)).replace(".", ",").replace(";", " ;")
+    return [*out, f"Insuffisant, « Indicatif » : {why}."]
 
 
 def _stop(message: str) -> NoReturn:

@@ -1,11 +1,13 @@
-"""One chat call to an OpenAI-compatible server, and what became of it; who the model behind it is.
+"""One chat call to an OpenAI-compatible server, and what became of it.
 
 httpx, not a vendor's client: one dependency less and half the CPU of a call. No retry here (judge_pool decides), no
-meaning (core.judge_reply reads). Errors never carry a server's text, a key or a trace.
+meaning (core.judge_reply reads). Whatever the server does, a call ends within its time and in an `Answer`. Errors never
+carry a server's text, a key or a trace.
 """
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -18,7 +20,7 @@ from urllib.parse import urlsplit
 import httpx
 import msgspec
 
-from compliance_pipelines.adapters.judge_config import JudgeConfigError, JudgeSettings, JudgeUnavailableError
+from compliance_pipelines.adapters.judge_config import JudgeConfigError, JudgeSettings
 from compliance_pipelines.core.judge_prompt import Messages
 from compliance_pipelines.core.judge_reply import CUT, EMPTY, PROMPT_CUT
 
@@ -27,7 +29,6 @@ MAX_RETRY_AFTER = 300.0
 # below one token for eight characters of French a server has cut the prompt (small default context windows do)
 _CHARS_PER_TOKEN = 8
 _CUT_FROM = 4_000
-_SUPPORTED_MISSING = frozenset({404, 405, 501})
 
 TIMEOUT = "timeout"
 UNREACHABLE = "unreachable"
@@ -39,12 +40,17 @@ NOT_A_COMPLETION = "not_a_completion"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A reply's text, or why there is none. `retry` tells what may pass later; `retry_after` seconds asked for."""
+    """A reply's text, or why there is none. `retry` tells what may pass later; `retry_after` seconds asked for.
+
+    fatal: what is wrong with the settings, if the server refuses everything (key refused, model unknown). A server that
+    answers other calls refuses this one alone, as a filter before it does.
+    """
 
     content: str | None = None
     reason: str | None = None
     retry: bool = False
     retry_after: float | None = None
+    fatal: JudgeConfigError | None = None
 
 
 class _Message(msgspec.Struct):
@@ -66,7 +72,10 @@ class _Completion(msgspec.Struct):
 
 
 class ChatClient:
-    """Calls to one model. Use as an async context manager; `parameters` go into every request."""
+    """Calls to one model. Use as an async context manager; `parameters` go into every request.
+
+    timeout: seconds a call may take in all, so that a server that sends a byte now and then holds nobody up.
+    """
 
     def __init__(self, settings: JudgeSettings, parameters: Mapping[str, Any], timeout: float) -> None:
         self._settings = settings
@@ -74,7 +83,8 @@ class ChatClient:
         self._url = httpx.URL(f"{settings.base_url}/chat/completions")
         self._decoder = msgspec.json.Decoder(_Completion)
         self._encoder = msgspec.json.Encoder()
-        self._headers = {**_headers(settings), "Accept": "application/json", "Accept-Encoding": "gzip, deflate"}
+        self._headers = {**headers(settings), "Accept": "application/json", "Accept-Encoding": "gzip, deflate"}
+        self._timeout = timeout
         self._extensions = {"timeout": httpx.Timeout(timeout).as_dict()}
         # a transport alone: redirects, cookies and merged settings are not wanted and cost a quarter of a call's CPU;
         # one pool of connections for all costs a scan over them at each step of each call: one a call in flight
@@ -107,10 +117,7 @@ class ChatClient:
     async def ask(
         self, messages: Messages, schema: Mapping[str, object] | None, wall: Callable[[], datetime]
     ) -> Answer:
-        """The answer to `messages`, as JSON under `schema` when one is given.
-
-        Raises JudgeConfigError for what no retry mends (key refused, model unknown).
-        """
+        """The answer to `messages`, as JSON under `schema` when one is given."""
         body: dict[str, object] = {"model": self._settings.model, "messages": messages, **self._parameters}
         if schema is not None:
             asked = {"name": "reponse", "strict": True, "schema": schema}
@@ -123,24 +130,25 @@ class ChatClient:
             extensions=self._extensions,
         )
         try:
-            with self._lent() as http:
-                response = await http.handle_async_request(request)
-                try:
-                    raw = await _bounded(response)
-                finally:
-                    await response.aclose()
-        except httpx.TimeoutException:
+            async with asyncio.timeout(self._timeout):
+                with self._lent() as http:
+                    response = await http.handle_async_request(request)
+                    try:
+                        raw = await bounded(response)
+                    finally:
+                        await response.aclose()
+        except (httpx.TimeoutException, TimeoutError):
             return Answer(reason=TIMEOUT, retry=True)
         except (httpx.TransportError, httpx.DecodingError):
             return Answer(reason=UNREACHABLE, retry=True)
         if response.status_code != 200:
-            return _failed(response, self._settings, wall)
+            return failed(response, self._settings, wall)
         return self._read(raw, sum(len(m["content"]) for m in messages))
 
     def _read(self, raw: bytes | None, sent: int) -> Answer:
         try:
             found = self._decoder.decode(raw) if raw is not None else None
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, RecursionError):
             found = None
         if found is None:
             return Answer(reason=NOT_A_COMPLETION, retry=True)
@@ -155,12 +163,15 @@ class ChatClient:
         return Answer(content=choice.message.content or "")
 
 
-def _failed(response: httpx.Response, settings: JudgeSettings, wall: Callable[[], datetime]) -> Answer:
-    status = response.status_code
+def failed(response: httpx.Response, settings: JudgeSettings, wall: Callable[[], datetime]) -> Answer:
+    """What a status other than 200 means."""
+    status, where = response.status_code, host(settings)
     if status in {401, 403}:
-        raise JudgeConfigError(f"JUDGE_API_KEY refusée par {_host(settings)} (HTTP {status})")
+        wrong = JudgeConfigError(f"JUDGE_API_KEY refusée par {where} (HTTP {status})")
+        return Answer(reason=REFUSED, retry=True, fatal=wrong)
     if status == 404:
-        raise JudgeConfigError(f"JUDGE_BASE_URL ou JUDGE_MODEL : {_host(settings)} ne connaît pas ce modèle (HTTP 404)")
+        wrong = JudgeConfigError(f"JUDGE_BASE_URL ou JUDGE_MODEL : {where} ne connaît pas ce modèle (HTTP 404)")
+        return Answer(reason=REFUSED, retry=True, fatal=wrong)
     if status == 429:
         return Answer(reason=RATE_LIMITED, retry=True, retry_after=_retry_after(response, wall))
     if status >= 500 or status in {408, 409, 425}:
@@ -180,7 +191,8 @@ def _retry_after(response: httpx.Response, wall: Callable[[], datetime]) -> floa
     return min(max(0.0, (aware - wall()).total_seconds()), MAX_RETRY_AFTER)
 
 
-async def _bounded(response: httpx.Response) -> bytes | None:
+async def bounded(response: httpx.Response) -> bytes | None:
+    """The body, None when it is larger than MAX_BODY."""
     parts, size = [], 0
     async for part in response.aiter_bytes():
         size += len(part)
@@ -190,48 +202,12 @@ async def _bounded(response: httpx.Response) -> bytes | None:
     return b"".join(parts)
 
 
-def model_digest(settings: JudgeSettings, timeout: float = 10.0) -> str | None:
-    """The model's digest where the server tells one (Ollama does), else None.
-
-    Raises JudgeConfigError when the server knows no such model or refuses the key, JudgeUnavailableError when it does
-    not answer.
-    """
-    with httpx.Client(headers=_headers(settings), timeout=timeout, trust_env=False) as http:
-        try:
-            listed = http.get(f"{settings.base_url}/models")
-            root = settings.base_url.removesuffix("/v1")
-            tags = http.get(f"{root}/api/tags") if listed.status_code == 200 else None
-        except httpx.HTTPError as failed:
-            raise JudgeUnavailableError(f"juge injoignable : {_host(settings)} ({type(failed).__name__})") from None
-    if listed.status_code in _SUPPORTED_MISSING:
-        return None
-    if listed.status_code != 200:
-        answer = _failed(listed, settings, lambda: datetime.min.replace(tzinfo=UTC))
-        raise JudgeUnavailableError(f"juge indisponible : {_host(settings)} ({answer.reason})")
-    names = [str(m["id"]) for m in _rows(listed, "data") if isinstance(m.get("id"), str)]
-    if names and settings.model not in names and f"{settings.model}:latest" not in names:
-        shown = ", ".join(sorted(names)[:8])
-        raise JudgeConfigError(f"JUDGE_MODEL={settings.model} : inconnu de {_host(settings)}, qui propose {shown}")
-    known = {m.get("name"): m.get("digest") for m in (_rows(tags, "models") if tags is not None else [])}
-    digest = known.get(settings.model) or known.get(f"{settings.model}:latest")
-    return digest[:80] if isinstance(digest, str) else None
-
-
-def _rows(response: httpx.Response, key: str) -> list[dict[str, Any]]:
-    if response.status_code != 200:
-        return []
-    try:
-        found = response.json()
-    except ValueError:
-        return []
-    rows = found.get(key) if isinstance(found, dict) else None
-    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-
-
-def _headers(settings: JudgeSettings) -> dict[str, str]:
+def headers(settings: JudgeSettings) -> dict[str, str]:
+    """What every request carries."""
     key = {"Authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}
     return {"Content-Type": "application/json", "User-Agent": "compliance-pipelines", **key}
 
 
-def _host(settings: JudgeSettings) -> str:
+def host(settings: JudgeSettings) -> str:
+    """The server, as messages name it."""
     return urlsplit(settings.base_url).netloc

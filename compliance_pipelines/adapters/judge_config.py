@@ -1,4 +1,4 @@
-"""What the environment says of the judge, checked: JUDGE_BASE_URL, JUDGE_MODEL, JUDGE_API_KEY.
+"""What the environment says of the judge, checked: where it is, which model, the key, and how hard it may be asked.
 
 Nothing set means no judge (the lexical evaluator serves); set but wrong is an error that names the variable, never a
 silent fall-back. The key is kept out of every message and representation.
@@ -42,6 +42,34 @@ def judge_settings(env: Mapping[str, str]) -> JudgeSettings | None:
     if not model:
         raise JudgeConfigError("JUDGE_MODEL manque : attendu le nom du modèle juge tel que son serveur le connaît")
     return JudgeSettings(endpoint("JUDGE_BASE_URL", url), _plain("JUDGE_MODEL", model), _header(key))
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeBounds:
+    """How hard a judge may be asked: calls in flight, seconds a call may take, calls in one run."""
+
+    concurrency: int = 8
+    timeout: int = 120
+    max_calls: int = 50_000
+
+
+def judge_bounds(env: Mapping[str, str]) -> JudgeBounds:
+    """The bounds that `env` asks for; raises JudgeConfigError."""
+    standard = JudgeBounds()
+    return JudgeBounds(
+        _whole("JUDGE_CONCURRENCY", env.get("JUDGE_CONCURRENCY", ""), standard.concurrency, 256),
+        _whole("JUDGE_TIMEOUT_SECONDS", env.get("JUDGE_TIMEOUT_SECONDS", ""), standard.timeout, 3600),
+        _whole("JUDGE_MAX_CALLS", env.get("JUDGE_MAX_CALLS", ""), standard.max_calls, 10_000_000),
+    )
+
+
+def _whole(variable: str, text: str, standard: int, most: int) -> int:
+    given = text.strip()
+    if not given:
+        return standard
+    if not (given.isascii() and given.isdigit() and len(given) <= len(str(most)) and 1 <= int(given) <= most):
+        raise JudgeConfigError(f"{variable} inutilisable : attendu un nombre entier de 1 à {most}")
+    return int(given)
 
 
 def endpoint(variable: str, url: str) -> str:

@@ -52,6 +52,9 @@ class _Acceptance(StrictModel):
 
 class _Calibration(StrictModel):
     min_items: Count
+    min_groups: Count
+    min_per_side: Count
+    max_unscored_share: Unit
     min_kappa_low: Annotated[float, Field(ge=-1, le=1)]
 
 

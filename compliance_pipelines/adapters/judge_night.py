@@ -15,9 +15,9 @@ from compliance_guardrails.policy import Policy
 from compliance_pipelines.adapters.cache import SqliteCache
 from compliance_pipelines.adapters.judge import BatchResult, NeutralityJudge, Progress
 from compliance_pipelines.adapters.judge_asks import Session
-from compliance_pipelines.adapters.judge_client import model_digest
 from compliance_pipelines.adapters.judge_config import JudgeUnavailableError
 from compliance_pipelines.adapters.judge_files import JudgeFiles
+from compliance_pipelines.adapters.judge_model import model_digest
 from compliance_pipelines.core import judge_night
 from compliance_pipelines.core.judge_night import ForReview, Rates, Trailing
 from compliance_pipelines.core.judge_sampling import Strata
@@ -41,6 +41,7 @@ class Night:
             f"{seen.traces} traces, {seen.eligible} éligibles, {seen.sampled} tirées, {seen.scored} notées, "
             f"{seen.unscored} non notées, {seen.withheld} retenues ({reasons}) ; "
             f"{self.batch.cached} en cache, {self.batch.sent} appels, fin : {self.batch.ended.value}"
+            + (f" ; témoins manqués : {', '.join(missed)}" if (missed := self.batch.missed()) else "")
         )
 
 
@@ -83,10 +84,11 @@ def judge_intraday(
     The hourly budget is policy: give the session's `budget` what is left of `sampling.intraday.max_calls_per_hour`.
     """
     rules = policy.sampling.intraday
-    window = judge_night.in_window(traces, now, rules.window_minutes, rules.departments)
+    followed = policy.intraday_departments
+    window = judge_night.in_window(traces, now, rules.window_minutes, followed)
     label = f"intraday-{now:%Y%m%dT%H%M}"
     night = _judged(judge, cache, window, policy, label, lambda _: rules.rate, lambda _a, _b: None)
-    return night, judge_night.trailing(night.rows, rules.departments, rules.min_n)
+    return night, judge_night.trailing(night.rows, followed, rules.min_n)
 
 
 def _judged(

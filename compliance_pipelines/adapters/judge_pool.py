@@ -1,8 +1,8 @@
 """Many calls at once, never more than the bound: workers over one queue, with retries, a budget and an outage mode.
 
 A call that fails is tried again later; when several in a row fail with no success between, the server is taken to be
-down: one worker tries at growing intervals while the others wait, until it answers or patience ends. Clocks and sleep
-are passed in. What a call is and what its answer means is not known here.
+down: one worker tries at growing intervals while the others wait, until it answers or patience ends. What looks like a
+wrong setting is one only when nothing else was answered, or what once was is no longer. Clocks and sleep are passed in.
 """
 
 from __future__ import annotations
@@ -57,10 +57,14 @@ class Budget:
 
 @dataclass(slots=True)
 class Task(Generic[T]):
-    """One call to make. An `essential` one has its place in the budget kept until it is made."""
+    """One call to make. An `essential` one has its place in the budget kept until it is made.
+
+    more: calls that `call` may make and count itself after the first; none is begun that could not be finished.
+    """
 
     item: T
     essential: bool = False
+    more: int = 0
     rounds: int = 0
     last: Answer = field(default_factory=Answer)
 
@@ -92,7 +96,10 @@ class Pool(Generic[T]):
         self._up.set()
 
     async def run(self, tasks: Iterable[Task[T]]) -> Ended:
-        """Make every call; returns why it ended. Tasks without a final answer were never reported."""
+        """Make every call; returns why it ended. Tasks without a final answer were never reported.
+
+        Raises what an answer names as fatal (in an ExceptionGroup) when the server refuses everything.
+        """
         self._queue.extend(tasks)
         self._reserved = sum(task.essential for task in self._queue)
         async with asyncio.TaskGroup() as group:
@@ -135,7 +142,7 @@ class Pool(Generic[T]):
         return None
 
     def _affordable(self, task: Task[T]) -> bool:
-        fits = self._budget.left > (0 if task.essential else self._reserved)
+        fits = self._budget.left > task.more + (0 if task.essential else self._reserved)
         self._short = self._short or not fits
         return fits
 
@@ -146,15 +153,18 @@ class Pool(Generic[T]):
                 return
             if not self._affordable(task) or await self._sent(task):
                 return
-            if attempt + 1 < self._limits.attempts:
+            refused = task.last.fatal is not None
+            if not refused and attempt + 1 < self._limits.attempts:
                 await self._sleep(self._pause(attempt))
             if not self._up.is_set():
                 self._queue.append(task)
                 return
+            if refused:
+                break  # the same at once is refused again
         task.rounds += 1
         self._streak += 1
         self._failed.append(task)
-        if self._streak >= self._limits.outage_after:
+        if self._streak >= self._limits.outage_after or (task.last.fatal is not None and self._good is None):
             await self._outage()
         elif task.rounds > 1:
             self._failed.remove(task)
@@ -163,8 +173,9 @@ class Pool(Generic[T]):
     async def _sent(self, task: Task[T]) -> bool:
         """Send once; True when the answer is final, and reported."""
         self._budget.sent += 1
-        self._reserved -= task.essential
+        self._reserved += task.more - task.essential
         task.last = await self._call(task.item)
+        self._reserved -= task.more
         if task.last.retry:
             self._reserved += task.essential
             if task.last.retry_after is not None:
@@ -186,6 +197,10 @@ class Pool(Generic[T]):
         self._up.clear()
         since, attempt = self._clock(), self._limits.attempts
         try:
+            while self._busy > 1:
+                # what is in flight may be answered
+                self._changed.clear()
+                await self._changed.wait()
             while self._ended is None and not await self._answers():
                 if self._clock() - since >= self._limits.patience:
                     self._ended = Ended.UNAVAILABLE
@@ -204,16 +219,23 @@ class Pool(Generic[T]):
         A server that answers its old question but not the failed ones is up: those that failed twice are reported.
         """
         if self._good is not None:
-            if self._budget.left <= self._reserved:
+            if self._budget.left <= self._reserved + self._good.more:
                 self._short = True
                 return True
             self._budget.sent += 1
-            if (await self._call(self._good.item)).retry:
+            self._reserved += self._good.more
+            again = await self._call(self._good.item)
+            self._reserved -= self._good.more
+            if again.fatal is not None:
+                raise again.fatal
+            if again.retry:
                 return False
         elif self._failed:
             task = self._failed.popleft()
             if self._affordable(task) and not await self._sent(task):
                 self._failed.append(task)
+                if task.last.fatal is not None:
+                    raise task.last.fatal
                 return False
         failed, self._failed = list(self._failed), deque()
         for task in failed:
@@ -224,5 +246,7 @@ class Pool(Generic[T]):
         return True
 
     def _report(self, task: Task[T]) -> None:
+        if task.last.fatal is not None and self._good is None:
+            raise task.last.fatal
         if self._on_answer(task.item, task.last) and self._ended is None:
             self._ended = Ended.ABORTED

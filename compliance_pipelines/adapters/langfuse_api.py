@@ -38,10 +38,12 @@ from compliance_pipelines.adapters.langfuse_api_sources import (
     Generation,
     Source,
 )
+from compliance_pipelines.adapters.langfuse_api_traces import Seen, TraceRows
 from compliance_pipelines.adapters.langfuse_api_windows import Progress, WindowReader
 from compliance_pipelines.adapters.langfuse_spill import bucket_count, by_day
 from compliance_pipelines.core import assembly, reconciliation
 from compliance_pipelines.core.extraction import (
+    MARGIN,
     READ,
     ReadReport,
     Scores,
@@ -57,8 +59,8 @@ from compliance_pipelines.core.langfuse_rows import Observation, RowError, Score
 from compliance_pipelines.core.periods import paris_day
 from compliance_pipelines.core.records import Score, Trace
 
-MARGIN = timedelta(minutes=15)
-WIDTH = timedelta(hours=2)
+# a day and its margins in twelve: as many windows for each of two, three, four or six connections
+WIDTH = (timedelta(days=1) + 2 * MARGIN) / 12
 
 
 class ApiReader:
@@ -89,11 +91,11 @@ class ApiReader:
         self.hmac_key = hmac_key
         self.windows_at_once = windows_at_once
         # one connection gains nothing from many windows, whose last pages are half empty
-        self.width = width or (WIDTH if windows_at_once > 1 else timedelta(days=1))
+        self.width = width or (WIDTH if windows_at_once > 1 else 12 * WIDTH)
         self.created_before = created_before
         self.progress = Progress()
         self._log = log
-        self._generation: Generation | None = None
+        self._asked: dict[str, bool] = {}
 
     def __enter__(self) -> ApiReader:
         return self
@@ -107,23 +109,38 @@ class ApiReader:
 
     def generation(self) -> Generation:
         """Which endpoints this server answers, asked once. A `dual` server is read as v4, see `_sources`."""
-        if self._generation is None:
+        self._ask(V4_OBSERVATIONS, V4_SCORES, V3_OBSERVATIONS)
+        if not self._asked[V4_SCORES.name]:
+            self._ask(V3_SCORES)
+            if not self._asked[V3_SCORES.name]:
+                raise self._unknown()
+        return self._generation()
+
+    def _generation(self) -> Generation:
+        """The same when only traces are read: a question that nobody needs answered costs as much as a page."""
+        self._ask(V4_OBSERVATIONS, V3_OBSERVATIONS)
+        new_traces, old_traces = self._asked[V4_OBSERVATIONS.name], self._asked[V3_OBSERVATIONS.name]
+        new_scores = self._asked.get(V4_SCORES.name, new_traces)
+        if not (new_traces or old_traces):
+            raise self._unknown()
+        return Generation(
+            name="v4" if new_traces and new_scores else "v3" if not (new_traces or new_scores) else "v4/v3",
+            traces=(V4_OBSERVATIONS,) if new_traces else (V3_OBSERVATIONS, V3_TRACES),
+            scores=(V4_SCORES if new_scores else V3_SCORES, V4_EVENTS if new_traces else V3_EVENTS),
+            dual=new_traces and old_traces,
+        )
+
+    def _ask(self, *sources: Source) -> None:
+        unknown = [source for source in sources if source.name not in self._asked]
+        if unknown:
             with ThreadPoolExecutor(min(3, self.windows_at_once), thread_name_prefix="langfuse-asks") as pool:
-                asked = pool.map(self._answers, (V4_OBSERVATIONS, V4_SCORES, V3_OBSERVATIONS))
-                new_traces, new_scores, old_traces = asked
-            if not (new_traces or old_traces) or not (new_scores or self._answers(V3_SCORES)):
-                host = self.http.server.host
-                raise LangfuseError(
-                    f"Langfuse ({host}) : ni l’API v4 ni l’API v3 n’y répondent, est-ce bien Langfuse ?"
-                )
-            events = V4_EVENTS if new_traces else V3_EVENTS
-            self._generation = Generation(
-                name="v4" if new_traces and new_scores else "v3" if not (new_traces or new_scores) else "v4/v3",
-                traces=(V4_OBSERVATIONS,) if new_traces else (V3_OBSERVATIONS, V3_TRACES),
-                scores=(V4_SCORES if new_scores else V3_SCORES, events),
-                dual=new_traces and old_traces,
-            )
-        return self._generation
+                answers = pool.map(self._answers, unknown)
+                self._asked |= {source.name: answer for source, answer in zip(unknown, answers, strict=True)}
+
+    def _unknown(self) -> LangfuseError:
+        return LangfuseError(
+            f"Langfuse ({self.http.server.host}) : ni l’API v4 ni l’API v3 n’y répondent, est-ce bien Langfuse ?"
+        )
 
     def trace_days(self, days: list[date], report: ReadReport) -> Iterator[tuple[date, list[Trace]]]:
         """Exchanges of each of `days` (consecutive, ascending), in order of time, one day in memory at a time.
@@ -198,11 +215,11 @@ class ApiReader:
         return Ledger(self.state / f"counts-{key}.json")
 
     def _row_counts(self, first: date, last: date) -> RowCounts:
-        return count_days(self.http, first, last, self.generation())
+        return count_days(self.http, first, last, self._generation())
 
     def _sources(self, counts: RowCounts) -> Generation:
         """What to read. A `dual` server whose new tables lack rows is read from both, the new ones first."""
-        generation = self.generation()
+        generation = self._generation()
         wanted = generation.dual and counts.old_tables_needed
         return generation.with_old_tables() if wanted else generation
 
@@ -238,15 +255,18 @@ class ApiReader:
     def _observations(
         self, journals: Sequence[Journal], span: tuple[int, int], first: date, last: date, report: ReadReport
     ) -> Iterator[Observation]:
-        tally, seen = Tally(first, last, self.created_before), _Seen(journals)
+        tally, seen = Tally(first, last, self.created_before), Seen(journals)
+        roots = TraceRows(first, last, self.created_before)
         for journal in journals:
             for segment in journal.segments(*span):
-                yield from tally.kept(seen.first_time(journal, unpack_observations(segment)))
+                rows = tally.kept(seen.first_time(journal, unpack_observations(segment)))
+                yield from roots.noted(journal, rows)
         tally.add_to(report)
+        yield from roots.missing(self.http, self.windows_at_once)
 
     def _scores(self, journals: Sequence[Journal], first: date, last: date, report: ReadReport) -> Iterator[ScoreRow]:
         _count_rejected(journals, first, last, report)
-        seen = _Seen(journals)
+        seen = Seen(journals)
         for journal in journals:
             events = journal.path.name.startswith((V4_EVENTS.name, V3_EVENTS.name))
             for segment in journal.segments(0, SEGMENTS):
@@ -267,24 +287,6 @@ class ApiReader:
             count_row(report, row, day)
             report.count(day, "late", late)
         return not late
-
-
-class _Seen:
-    """Lets a row of the old tables pass only where the new ones, which are read before, did not hold it."""
-
-    def __init__(self, journals: Sequence[Journal]) -> None:
-        names = {journal.path.name.partition("-")[0] for journal in journals}
-        self._ids: set[str] | None = set() if len(names) > 1 else None
-
-    def first_time(self, journal: Journal, rows: list[Observation]) -> list[Observation]:
-        """The rows of a segment of `journal` to use."""
-        if self._ids is None:
-            return rows
-        if journal.path.name.startswith("v4-"):
-            self._ids.update(row.row_id for row in rows)
-            return rows
-        # a trace shares its id with no observation
-        return [row for row in rows if row.row_id not in self._ids]
 
 
 def _counts_at_start(folder: StateFolder, counts: RowCounts) -> dict[date, int]:

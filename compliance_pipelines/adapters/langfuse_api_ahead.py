@@ -7,6 +7,7 @@ One request of a window is on its way at a time. Nothing here touches the state 
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import Executor, Future
 
 import msgspec
@@ -17,6 +18,7 @@ from compliance_pipelines.adapters.langfuse_api_sources import Source
 from compliance_pipelines.core.extraction import Window
 
 _TAIL = 4096
+_DEPARTURE = 0.001
 _Asked = tuple[str | None, int]
 
 
@@ -64,6 +66,8 @@ class Ahead:
         if following is not None:
             self._asked = (following, limit)
             self._coming = self._pool.submit(self._raw, following, limit)
+            # decoding holds the interpreter's lock for longer than a request takes to leave: let it leave first
+            time.sleep(_DEPARTURE)
         return self._source.pack(content)
 
     def _raw(self, cursor: str, limit: int) -> Answer[bytes]:

@@ -22,7 +22,7 @@ from typing import BinaryIO
 import msgspec
 
 _HEAD = struct.Struct("<4sBIII")
-_MAGIC = b"LFJ3"
+_MAGIC = b"LFJ4"
 _PAGE, _RESET, _SPLIT, _DONE = 1, 2, 3, 4
 _MAX_LEFTOVERS = 16
 
@@ -112,11 +112,12 @@ class Journal:
         self._forget(State(split=True))
 
     def finish(self) -> None:
-        """Mark the window as read to its end, on the disk."""
+        """Mark the window as read to its end.
+
+        Not forced onto the disk: what a power cut takes away is a torn tail like any other, and is read again.
+        """
         self._append(_DONE)
         self.state.done = True
-        if self._handle is not None:
-            os.fsync(self._handle.fileno())
 
     def close(self) -> None:
         """Close the file; it is opened again when needed."""

@@ -2,53 +2,57 @@
 
 Observation rows are decoded once, straight into the fields that are used, and kept packed in segments by trace; a page
 with a row of an unusual shape takes the slow way through `core.langfuse_rows`, with the same result. Metadata keeps the
-keys that are used. Score pages keep their JSON. A row that cannot be used is kept as its reason, to be counted.
+keys that are used, as the server wrote them: half of a row's cost was to decode what most rows are never asked for.
+Score pages keep their JSON. A row that cannot be used is kept as its reason, to be counted.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
-import zlib
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import msgspec
 
 from compliance_pipelines.adapters.langfuse_api_journal import Page
+from compliance_pipelines.adapters.langfuse_api_objects import KeptObject, json_bytes, kept, kept_mapping
 from compliance_pipelines.core.extraction import METADATA_KEYS, PARAMETER_KEYS
 from compliance_pipelines.core.langfuse_rows import MAX_TEXT, Observation, RowError, clean_text, parse_row
 
 SEGMENTS = 256
-_64_BITS = range(-(2**63), 2**64)
+_ABSENT = msgspec.Raw()
 
 
 class _Metadata(msgspec.Struct, omit_defaults=True, gc=False, rename={"attributes_metadata": "attributes.metadata"}):
     """METADATA_KEYS; other keys are passed over."""
 
-    requester_metadata: Any = None
-    contexts: Any = None
-    hidden_params: Any = None
-    attributes_metadata: Any = None
-    compliance_department: Any = None
-    compliance_policy_digest: Any = None
-    compliance_delivered: Any = None
-    bias_review_required: Any = None
-    user_api_key_alias: Any = None
-    user_api_key_team_alias: Any = None
-    user_api_key_team_id: Any = None
-    litellm_call_id: Any = None
-    model_group: Any = None
-    retrieval_score: Any = None
-    department: Any = None
+    requester_metadata: msgspec.Raw = _ABSENT
+    contexts: msgspec.Raw = _ABSENT
+    hidden_params: msgspec.Raw = _ABSENT
+    attributes_metadata: msgspec.Raw = _ABSENT
+    compliance_department: msgspec.Raw = _ABSENT
+    compliance_policy_digest: msgspec.Raw = _ABSENT
+    compliance_delivered: msgspec.Raw = _ABSENT
+    bias_review_required: msgspec.Raw = _ABSENT
+    user_api_key_alias: msgspec.Raw = _ABSENT
+    user_api_key_team_alias: msgspec.Raw = _ABSENT
+    user_api_key_team_id: msgspec.Raw = _ABSENT
+    litellm_call_id: msgspec.Raw = _ABSENT
+    model_group: msgspec.Raw = _ABSENT
+    retrieval_score: msgspec.Raw = _ABSENT
+    department: msgspec.Raw = _ABSENT
 
 
 class _Parameters(msgspec.Struct, omit_defaults=True, gc=False):
     """PARAMETER_KEYS; other keys are passed over."""
 
-    system: Any = None
-    instructions: Any = None
+    system: msgspec.Raw = _ABSENT
+    instructions: msgspec.Raw = _ABSENT
 
 
 class _Row(msgspec.Struct, gc=False):
@@ -92,8 +96,16 @@ class _Kept(msgspec.Struct, gc=False):
     tags: Sequence[str]
     input: str | None
     output: str | None
-    metadata: _Metadata | Mapping[str, Any]
-    model_parameters: _Parameters | Mapping[str, Any]
+    metadata: bytes
+    model_parameters: bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Unpacked(Observation):
+    """An observation whose objects are read when they are asked for."""
+
+    metadata: KeptObject
+    model_parameters: KeptObject
 
 
 class _Refused(NamedTuple):
@@ -121,12 +133,18 @@ class _RawBody(msgspec.Struct):
     meta: _Meta = _Meta()
 
 
-_NO_METADATA, _NO_PARAMETERS = _Metadata(), _Parameters()
 _fast = msgspec.json.Decoder(_Body).decode
 _items = msgspec.json.Decoder(_RawBody).decode
 _generic = msgspec.json.Decoder().decode
 _pack_into = msgspec.msgpack.Encoder().encode_into
-_unpack = msgspec.msgpack.Decoder(list[Observation]).decode
+_EMPTY = KeptObject(b"")
+
+
+def _kept_object(_: type, content: bytes) -> KeptObject:
+    return KeptObject(content) if content else _EMPTY
+
+
+_unpack = msgspec.msgpack.Decoder(list[_Unpacked], dec_hook=_kept_object).decode
 
 
 def pack_observations(content: bytes) -> tuple[Page, bytearray]:
@@ -152,12 +170,19 @@ def pack_scores(content: bytes) -> tuple[Page, bytes]:
             rows.append(item)
         ids.append(str((row or {}).get("id") or f"?{meta.page}/{len(ids)}"))
     payload = b"[" + b",".join(rows) + b"]"
-    return _page(meta, ids, rejected, array("I", [len(payload)])), payload
+    return _page(meta, len(ids), ids, rejected, array("I", [len(payload)])), payload
 
 
-def unpack_observations(segment: memoryview) -> list[Observation]:
+def unpack_observations(segment: memoryview) -> Sequence[Observation]:
     """The rows of a segment made by `pack_observations`."""
     return _unpack(segment)
+
+
+def read_trace(content: bytes) -> Observation | None:
+    """One v3 trace as `traces/{id}` gives it, None when it cannot be used; msgspec.DecodeError when it is no JSON."""
+    _, payload = pack_observations(b'{"data":[' + content + b"]}")
+    rows = unpack_observations(memoryview(payload)) if payload else ()
+    return rows[0] if rows else None
 
 
 def unpack_rows(segment: memoryview) -> Iterator[Mapping[str, Any]]:
@@ -166,63 +191,82 @@ def unpack_rows(segment: memoryview) -> Iterator[Mapping[str, Any]]:
         yield _object(item) or {}
 
 
-def _packed(meta: _Meta, kept: list[_Kept | _Refused]) -> tuple[Page, bytearray]:
+def _packed(meta: _Meta, kept_rows: list[_Kept | _Refused]) -> tuple[Page, bytearray]:
     buckets: list[list[_Kept]] = [[] for _ in range(SEGMENTS)]
-    rejected, ids = list[_Refused](), list[str]()
-    for row in kept:
+    rejected = list[_Refused]()
+    for row in kept_rows:
         if isinstance(row, _Refused):
             rejected.append(row)
-            ids.append(f"?{meta.page}/{len(ids)}")
         else:
-            buckets[zlib.crc32(row.trace_id.encode()) % SEGMENTS].append(row)
-            ids.append(row.row_id)
+            buckets[crc32(row.trace_id.encode()) % SEGMENTS].append(row)
     payload, ends = bytearray(), array("I")
     for rows in buckets:
         if rows:
             _pack_into(rows, payload, -1)
         ends.append(len(payload))
-    return _page(meta, ids, rejected, ends), payload
+    if meta.totalPages is None:
+        return _page(meta, len(kept_rows), (), rejected, ends), payload
+    refused = itertools.count()
+    ids = [f"?{meta.page}/{next(refused)}" if isinstance(row, _Refused) else row.row_id for row in kept_rows]
+    return _page(meta, len(ids), ids, rejected, ends), payload
 
 
-def _page(meta: _Meta, ids: list[str], rejected: list[_Refused], ends: array[int]) -> Page:
+def _page(meta: _Meta, rows: int, ids: Sequence[str], rejected: list[_Refused], ends: array[int]) -> Page:
     reasons, times = tuple(one.reason for one in rejected), tuple(one.at for one in rejected)
     places = ends.tobytes()
     if meta.totalPages is None:
-        return Page(meta.cursor, len(ids), rejected=reasons, rejected_at=times, ends=places)
-    number, limit = meta.page or 1, meta.limit or len(ids)
+        return Page(meta.cursor, rows, rejected=reasons, rejected_at=times, ends=places)
+    number, limit = meta.page or 1, meta.limit or rows
     cursor = f"{number + 1}/{limit}" if number < meta.totalPages else None
-    return Page(cursor, len(ids), meta.totalItems, tuple(ids), rejected=reasons, rejected_at=times, ends=places)
+    return Page(cursor, rows, meta.totalItems, tuple(ids), rejected=reasons, rejected_at=times, ends=places)
 
 
 def _keep(row: _Row) -> _Kept | _Refused:
-    """The same as `parse_row` makes of the row, for rows whose fields have the usual types; a reason when refused."""
-    trace = row.type is None and row.timestamp is not None
-    started = row.timestamp if trace else row.startTime
-    trace_id = row.id if trace else row.traceId
+    """The same as `parse_row` makes of the row, for rows whose fields have the usual types; a reason when refused.
+
+    Runs for every row of every read: what is usual is tested in place, without a call.
+    """
+    kind, row_id, trace_id, started = row.type, row.id, row.traceId, row.startTime
+    trace = kind is None and row.timestamp is not None
+    if trace:
+        trace_id, started = row_id, row.timestamp
     if started is None:
-        return _Refused("missing_time" if row.type is not None else "unknown_shape")
-    if not row.id or len(row.id) > 200 or not trace_id or len(trace_id) > 200:
+        return _Refused("missing_time" if kind is not None else "unknown_shape")
+    if not row_id or len(row_id) > 200 or not trace_id or len(trace_id) > 200:
         return _Refused("missing_id", utc(started))
     created = row.createdAt or (None if trace else row.endTime) or started
     if started.tzinfo is None or created.tzinfo is None:
         return _Refused("naive_time", utc(started))
+    name, session_id, environment, tags = row.name, row.sessionId, row.environment, row.tags
+    if tags and (len(tags) > 50 or len("".join(tags)) > 200):
+        tags = [tag[:200] for tag in tags[:50]]
+    text, answer, metadata = row.input, row.output, row.metadata
+    if not (text.__class__ is str and len(text) <= MAX_TEXT):
+        text = None if text is None else _text(text)
+    if not (answer.__class__ is str and len(answer) <= MAX_TEXT):
+        answer = None if answer is None else _text(answer)
+    if trace:
+        level, message, model, parameters = "DEFAULT", "", None, None
+    else:
+        level, message, model = row.level or "DEFAULT", row.statusMessage, row.model or row.providedModelName
+        parameters = row.modelParameters
     return _Kept(
-        row.id,
+        row_id,
         trace_id,
-        "TRACE" if trace else row.type or "",
-        _cut(row.name) or "",
-        "DEFAULT" if trace else row.level or "DEFAULT",
-        "" if trace else _cut(row.statusMessage) or "",
+        "TRACE" if trace else kind or "",
+        name if name and len(name) <= 500 else _cut(name) or "",
+        level,
+        message if message and len(message) <= 500 else _cut(message) or "",
         started,
         created,
-        _cut(row.sessionId),
-        _cut(row.environment),
-        None if trace else _cut(row.model or row.providedModelName),
-        [tag[:200] for tag in row.tags[:50]] if row.tags else (),
-        _text(row.input),
-        _text(row.output),
-        row.metadata or _NO_METADATA,
-        _NO_PARAMETERS if trace else row.modelParameters or _NO_PARAMETERS,
+        session_id if session_id and len(session_id) <= 500 else _cut(session_id),
+        environment if environment and len(environment) <= 500 else _cut(environment),
+        model if model and len(model) <= 500 else _cut(model),
+        tags or (),
+        text,
+        answer,
+        b"" if metadata is None else kept(metadata),
+        b"" if parameters is None else kept(parameters),
     )
 
 
@@ -237,9 +281,9 @@ def _keep_slowly(item: bytes) -> _Kept | _Refused:
     if not isinstance(found, Observation):
         return _Refused("unknown_shape", row_time(row))
     fields = {name: getattr(found, name) for name in Observation.__dataclass_fields__}
-    fields["metadata"] = {key: _packable(found.metadata[key]) for key in METADATA_KEYS if key in found.metadata}
-    given = found.model_parameters
-    fields["model_parameters"] = {key: _packable(given[key]) for key in PARAMETER_KEYS if key in given}
+    metadata, given = found.metadata, found.model_parameters
+    fields["metadata"] = kept_mapping({key: metadata[key] for key in METADATA_KEYS if key in metadata})
+    fields["model_parameters"] = kept_mapping({key: given[key] for key in PARAMETER_KEYS if key in given})
     return _Kept(**fields)
 
 
@@ -255,7 +299,7 @@ def _slow_items(content: bytes, unusual: Exception | None) -> tuple[_Meta, list[
     try:
         whole = json.loads(content.decode("utf-8", "replace"))
         meta = msgspec.convert(whole.get("meta", {}), _Meta)
-        return meta, [_json(item) for item in whole["data"]]
+        return meta, [json_bytes(item) for item in whole["data"]]
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError, msgspec.ValidationError):
         raise unusual from None
 
@@ -285,20 +329,6 @@ def _object(text: bytes | msgspec.Raw) -> dict[str, Any] | None:
         except (ValueError, RecursionError):
             found = None
     return found if isinstance(found, dict) else None
-
-
-def _json(value: Any) -> bytes:
-    text = json.dumps(value, ensure_ascii=False)
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
-
-
-def _packable(value: Any) -> Any:
-    """The value without integers beyond 64 bits, which stay as their digits."""
-    if isinstance(value, dict):
-        return {key: _packable(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_packable(item) for item in value]
-    return str(value) if isinstance(value, int) and value not in _64_BITS else value
 
 
 def _text(value: Any) -> str | None:

@@ -55,6 +55,7 @@ class WindowReader:
         self.progress = Progress()
         self._log = log
         self._lock = threading.Lock()
+        self._journals: dict[str, Journal] = {}
 
     def read(self, sources: Sequence[Source], windows: Sequence[Window]) -> None:
         """Read every window of every source to its end; raises the first failure after stopping the others."""
@@ -93,7 +94,12 @@ class WindowReader:
                 yield from self._leaves(source, half)
 
     def _journal(self, source: Source, window: Window) -> Journal:
-        return self.folder.journal(f"{source.name}-{window.start:%Y%m%dT%H%M%S%f}-{window.end:%Y%m%dT%H%M%S%f}")
+        name = f"{source.name}-{window.start:%Y%m%dT%H%M%S%f}-{window.end:%Y%m%dT%H%M%S%f}"
+        # what was just written is known: opening it again would read and sum it once more
+        found = self._journals.get(name)
+        if found is None:
+            found = self._journals[name] = self.folder.journal(name)
+        return found
 
     def _window(self, source: Source, window: Window, ahead: Executor) -> None:
         journal = self._journal(source, window)

@@ -14,7 +14,7 @@ from compliance_pipelines.adapters import fonts
 from compliance_pipelines.adapters import pdf_style as style
 from compliance_pipelines.adapters.pdf_boxes import Box, TileRow
 from compliance_pipelines.adapters.pdf_charts import Chart, chart_flowables
-from compliance_pipelines.adapters.pdf_grid import Grid, GridSpec, HeadCell
+from compliance_pipelines.adapters.pdf_grid import WHOLE_FACTS, Grid, GridSpec, HeadCell
 from compliance_pipelines.adapters.pdf_tags import Node
 from compliance_pipelines.adapters.pdf_text import Para
 from compliance_pipelines.core.report_tree import (
@@ -32,8 +32,8 @@ from compliance_pipelines.core.report_tree import (
     VerdictBox,
 )
 
-# Least and most height (points) kept free under a heading; more would leave a quarter of a page blank.
-_LEAST, _MOST = 110.0, 150.0
+# Least height (points) kept free under a heading.
+_LEAST = 110.0
 
 
 def section_flowables(blocks: Sequence[Block], parent: Node) -> list[Flowable]:
@@ -67,7 +67,7 @@ def room(found: Sequence[Flowable]) -> float:
     height = 0.0
     for one in found[:5]:
         if isinstance(one, Grid):
-            return min(_MOST, height + one.needed)
+            return height + one.needed
         if isinstance(one, Para):
             height += one.wrap(style.CONTENT, 0)[1] + 12.0
         elif not isinstance(one, CondPageBreak):
@@ -156,7 +156,7 @@ def _facts(block: FactList, parent: Node) -> Grid:
                 Para(value, style.FACT_VALUE, line.add("TD")),
             ]
         )
-    return Grid(GridSpec((112.0, style.CONTENT - 112.0), pad_y=1.9), rows)
+    return Grid(GridSpec((112.0, style.CONTENT - 112.0), pad_y=1.9, whole=WHOLE_FACTS), rows)
 
 
 def _callout(block: Callout, parent: Node) -> Box:

@@ -21,6 +21,8 @@ PAD_X = 3.5
 # A table lower than this (points, about four rows) goes to the next page whole rather than in two parts. More would
 # leave a quarter of a page blank.
 WHOLE = 100.0
+# A list of names and values has no header to repeat: half a page of it stays together.
+WHOLE_FACTS = 330.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class HeadCell:
 
 @dataclass(frozen=True, slots=True)
 class GridSpec:
-    """What the parts of one table share; `widths` in points."""
+    """What the parts of one table share; `widths` in points. A table not higher than `whole` is never split."""
 
     widths: tuple[float, ...]
     header: tuple[HeadCell, ...] = ()
@@ -44,6 +46,7 @@ class GridSpec:
     note_node: Node | None = None
     ruled: bool = True
     pad_y: float = 2.9
+    whole: float = WHOLE
 
 
 class Grid(Flowable):
@@ -91,9 +94,12 @@ class Grid(Flowable):
 
     @property
     def needed(self) -> float:
-        """Height that must be left for the table to start on a page: all of it where it does not split."""
+        """Height that must be left for the table to start on a page: all of it where it does not split.
+
+        Otherwise its head and the two rows that a first part has at least.
+        """
         height = self.wrap(0, 0)[1]
-        return height if height <= WHOLE else 70.0
+        return height if height <= self.spec.whole else max(70.0, self._head_height + sum(self._heights[:2]))
 
     def _measure(self, cells: Sequence[Para]) -> float:
         widths = self.spec.widths
@@ -102,7 +108,7 @@ class Grid(Flowable):
 
     def split(self, availWidth: float, availheight: float) -> list[Flowable]:  # noqa: N803
         """Split between rows: at least two under the header, never a single one left over; a low table not at all."""
-        if self.wrap(availWidth, availheight)[1] <= WHOLE and not self.continued:
+        if self.wrap(availWidth, availheight)[1] <= self.spec.whole and not self.continued:
             return []
         used, count = self._head_height, 0
         for height in self._heights:

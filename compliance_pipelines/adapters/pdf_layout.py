@@ -251,8 +251,13 @@ def _running(canvas: TaggedCanvas, report: Report, count: int) -> None:
     canvas.line(left, bottom, right, bottom)
     canvas.setFillColor(style.MUTED)
     canvas.setFont(fonts.REGULAR, style.RUNNING)
-    canvas.drawString(left, top + 6, f"{report.title} – {report.month_label} – {report.revision_label}")
-    canvas.drawRightString(right, top + 6, typeset(f"Politique : {report.policy_digest[:12]}"))
+    policy = typeset(f"Politique : {report.policy_digest[:12]}")
+    which = f" – {report.month_label} – {report.revision_label}"
+    # A long title gives way: month, revision and digest stand on every page.
+    taken = fonts.width(which, fonts.REGULAR, style.RUNNING) + fonts.width(policy, fonts.REGULAR, style.RUNNING) + 12
+    title = fonts.fit(report.title, fonts.REGULAR, style.RUNNING, right - left - taken)
+    canvas.drawString(left, top + 6, title + which)
+    canvas.drawRightString(right, top + 6, policy)
     state = "signature électronique prévue" if report.signed else "non signé"
     parts = [typeset(f"Données : {report.input_digest[:12]}"), f"code {report.code_version[:24]}", state]
     canvas.drawString(left, bottom - 12, fonts.fit(" – ".join(parts), fonts.REGULAR, style.RUNNING, 250))

@@ -1,14 +1,15 @@
 """Ragas 0.4 metrics over the judge's endpoint and the configured embeddings, with French prompts of our own.
 
 Ragas computes; calls go through the judge's pool (bounds, retries, budget, outage) and replies are kept by content, so
-Ragas never opens a connection. The trace's text is framed as data in every prompt. Extra `[eval]`: imported when used,
-telemetry off before that.
+Ragas never opens a connection. The trace's text is framed as data in every prompt, and a reply that Ragas would quietly
+make a score of (half the verdicts, a verdict of 7) gives none. Extra `[eval]`: imported when used, no telemetry.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -24,14 +25,16 @@ from compliance_pipelines.adapters.judge_client import Answer, ChatClient
 from compliance_pipelines.adapters.judge_files import read_prompt
 from compliance_pipelines.adapters.judge_pool import Ended, Task
 from compliance_pipelines.core.judge_prompt import FRAMING, framed, tame, token_of
-from compliance_pipelines.core.judge_reply import EMPTY, NOT_JSON
+from compliance_pipelines.core.judge_reply import BAD_SHAPE, EMPTY, NOT_JSON
 from compliance_pipelines.core.judge_samples import Identity, JudgementCache, Reading, Sample
-from compliance_pipelines.core.ragas_samples import NEEDS_CONTEXT, RagasMetric, ragas_key, reading
+from compliance_pipelines.core.ragas_samples import NEEDS_CONTEXT, OUT_OF_RANGE, RagasMetric, ragas_key, reading
 
 VERSION = "0.4"
 PROMPTS = ("ragas_affirmations", "ragas_appuis", "ragas_question", "ragas_utilite")
 NO_EMBEDDING = "no_embedding"
 RAGAS_ERROR = "ragas_error"
+# the statements of an answer, then each again with a reason: longer than a judge's two sentences
+RAGAS_PARAMETERS: Mapping[str, object] = {**PARAMETERS, "max_tokens": 3000}
 Ask = Callable[[str, type[BaseModel]], Awaitable[Any]]
 MetricOf = Callable[[RagasMetric, Ask], Any]
 
@@ -65,6 +68,12 @@ class _Work:
         """Where its reading is kept."""
         return ragas_key(self.metric, self.sample)
 
+    @property
+    def calls(self) -> int:
+        """How many it takes: statements then verdicts; one question; each document."""
+        each = {RagasMetric.FAITHFULNESS: 2, RagasMetric.ANSWER_RELEVANCY: 1}
+        return each.get(self.metric, len(self.sample.contexts))
+
 
 class RagasEvaluator:
     """Scores samples; construct it once a run. RagasUnavailableError without the extra."""
@@ -75,7 +84,7 @@ class RagasEvaluator:
         self._session, self._embedder, self._cache = session, embedder, cache
         self._prompts = {name: read_prompt(name) for name in PROMPTS}
         prompts = hashlib.sha256("\n".join(self._prompts.values()).encode()).hexdigest()
-        parameters = {**PARAMETERS, "framing": FRAMING, "ragas": VERSION, "embedding": embedder.identity}
+        parameters = {**RAGAS_PARAMETERS, "framing": FRAMING, "ragas": VERSION, "embedding": embedder.identity}
         identity = Identity(session.settings.model, digest, prompts, parameters)
         self.evaluator = identity.fingerprint.replace("judge/", "ragas/", 1)
         self._metric_of = _metrics(self._prompts, embedder)
@@ -96,10 +105,12 @@ class RagasEvaluator:
         return {key: found.get(key, left) for key in works}, ended
 
     async def _run(self, label: str, fresh: list[_Work], found: dict[str, Reading]) -> Ended:
-        async with self._session.client() as client:
+        async with self._session.client(RAGAS_PARAMETERS) as client:
+            # a metric of many calls that is tried again pays only for what it had no reply to
+            paid: dict[str, dict[str, str]] = {}
 
             async def call(work: _Work) -> Answer:
-                asker = _Asker(client, self._session)
+                asker = _Asker(client, self._session, paid.setdefault(work.key, {}))
                 try:
                     result = await _score(self._metric_of(work.metric, asker.ask), work)
                 except _CallFailedError as failed:
@@ -109,26 +120,45 @@ class RagasEvaluator:
                 except (ValueError, ArithmeticError, LookupError):
                     # one exchange that Ragas cannot take must not cost the night
                     return Answer(reason=RAGAS_ERROR)
+                if math.isnan(result.value) and work.metric is RagasMetric.ANSWER_RELEVANCY:
+                    return Answer(reason=NO_EMBEDDING)  # vectors without a direction
                 return Answer(content=repr(float(result.value)))
 
             def answered(work: _Work, answer: Answer) -> bool:
+                paid.pop(work.key, None)
                 read = reading(float(answer.content)) if answer.content is not None else Reading(reason=answer.reason)
                 found[work.key] = read
                 if not answer.retry:
                     self._cache.put(self.evaluator, label, work.key, read)
                 return False
 
-            return await self._session.pool(call, answered).run(Task(work) for work in fresh)
+            return await self._session.pool(call, answered).run(Task(work, more=work.calls - 1) for work in fresh)
 
 
 class _Asker:
-    """The calls of one metric on one sample; the pool has counted the first of them."""
+    """The calls of one metric on one sample; the pool has counted the first of them. `paid`: replies by prompt."""
 
-    def __init__(self, client: ChatClient, session: Session) -> None:
-        self._client, self._session, self._calls = client, session, 0
+    def __init__(self, client: ChatClient, session: Session, paid: dict[str, str]) -> None:
+        self._client, self._session, self._paid = client, session, paid
+        self._calls = 0
+        self._statements: int | None = None
 
     async def ask(self, prompt: str, model: type[BaseModel]) -> Any:
         """A reply that is a valid `model`; _CallFailedError otherwise."""
+        if prompt not in self._paid:
+            self._paid[prompt] = await self._reply(prompt, model)
+        try:
+            found = model.model_validate_json(self._paid[prompt])
+        except ValidationError:
+            raise _CallFailedError(Answer(reason=NOT_JSON)) from None
+        said = found.model_dump()
+        if (fault := _fault(said, self._statements)) is not None:
+            raise _CallFailedError(Answer(reason=fault))
+        self._statements = len(said["statements"]) if "statements" in said else None
+        return found
+
+    async def _reply(self, prompt: str, model: type[BaseModel]) -> str:
+        # the pool has kept their place in the budget
         self._session.budget.sent += self._calls > 0
         self._calls += 1
         messages = ({"role": "user", "content": prompt},)
@@ -137,10 +167,20 @@ class _Asker:
             raise _CallFailedError(answer)
         if not answer.content.strip():
             raise _CallFailedError(Answer(reason=EMPTY))
-        try:
-            return model.model_validate_json(answer.content)
-        except ValidationError:
-            raise _CallFailedError(Answer(reason=NOT_JSON)) from None
+        return answer.content
+
+
+def _fault(said: Mapping[str, Any], statements: int | None) -> str | None:
+    """What is wrong with a reply, where Ragas checks types alone. `statements`: how many await a verdict."""
+    rows = said.get("statements", [])
+    judged = [row for row in rows if isinstance(row, dict)]
+    verdicts = [said.get("verdict", 0), said.get("noncommittal", 0), *(row["verdict"] for row in judged)]
+    if any(verdict not in (0, 1) for verdict in verdicts):
+        return OUT_OF_RANGE
+    # an answer that evades leaves no question to find
+    unasked = "question" in said and not said["question"].strip() and not said["noncommittal"]
+    blank = any(isinstance(row, str) and not row.strip() for row in rows)
+    return BAD_SHAPE if unasked or blank or (statements is not None and len(judged) != statements) else None
 
 
 async def _score(metric: Any, work: _Work) -> Any:

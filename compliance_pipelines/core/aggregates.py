@@ -6,7 +6,6 @@ The input is a frame of judgements (core.tables.JUDGEMENTS) plus the number of t
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -36,7 +35,7 @@ class MetricRules:
 
 def gather(
     judgements: pd.DataFrame,
-    clusters: Mapping[str, str],
+    conversations: np.ndarray,
     traces_by_department: Mapping[str, int],
     departments: Sequence[str],
     metrics: Sequence[MetricRules],
@@ -46,35 +45,65 @@ def gather(
 ) -> list[Aggregate]:
     """Aggregates for every department and metric, in the order given.
 
-    clusters: conversation of each trace id; traces without one are conversations of their own.
+    conversations: integer code of the conversation of each judgement's trace, shape (len(judgements),); a trace without
+    one has a code of its own.
     """
-    columns = {name: judgements[name].to_numpy() for name in ("trace_id", "department", "metric", "status")}
-    values = judgements["value"].to_numpy(dtype=np.float64)
-    weights = judgements["weight"].to_numpy(dtype=np.float64)
-    members = judgements.groupby(["department", "metric"], sort=False).indices
+    groups = _groups(judgements, conversations)
     out = []
     for metric in metrics:
         for department in departments:
-            rows = np.asarray(members.get((department, metric.metric), ()), dtype=np.int64)
-            group = _Group(columns["trace_id"][rows], columns["status"][rows], values[rows], weights[rows])
+            group = groups.get((department, metric.metric), _NOTHING)
             n_traces = traces_by_department.get(department, 0)
-            out.append(_one(group, clusters, n_traces, department, metric, period, rules, policy_digest))
+            out.append(_one(group, n_traces, department, metric, period, rules, policy_digest))
     return out
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """The judgements of one department and metric, as parallel arrays."""
+    """One department and metric: how many judgements of each status; conversation, value and weight of the scored."""
 
-    trace_ids: np.ndarray
-    statuses: np.ndarray
+    counts: Mapping[str, int]
+    conversations: np.ndarray
     values: np.ndarray
     weights: np.ndarray
 
 
+_NOTHING = _Group({}, np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))
+
+
+def _groups(judgements: pd.DataFrame, conversations: np.ndarray) -> dict[tuple[str, str], _Group]:
+    """Rows by department and metric in the order they came; texts are looked at once each, as codes."""
+    department, departments = pd.factorize(judgements["department"])
+    metric, metrics = pd.factorize(judgements["metric"])
+    status, statuses = pd.factorize(judgements["status"])
+    code = department * len(metrics) + metric
+    size = len(departments) * len(metrics)
+    named = (department >= 0) & (metric >= 0) & (status >= 0)
+    counts = np.bincount(code[named] * len(statuses) + status[named], minlength=size * len(statuses))
+    counts = counts.reshape(size, len(statuses))
+    kept = np.flatnonzero(named & (status == _code_of(list(statuses), Status.SCORED)))
+    # small integers are sorted by radix, which keeps the order of the rows within a group
+    narrow = code[kept].astype(np.uint16) if size <= np.iinfo(np.uint16).max else code[kept]
+    kept = kept[np.argsort(narrow, kind="stable")]
+    ends = np.cumsum(np.bincount(code[kept], minlength=size))
+    values = judgements["value"].to_numpy(dtype=np.float64)[kept]
+    weights = judgements["weight"].to_numpy(dtype=np.float64)[kept]
+    talks = conversations[kept]
+    out = {}
+    for group in np.flatnonzero(counts.sum(axis=1)):
+        which = slice(int(ends[group - 1]) if group else 0, int(ends[group]))
+        of = dict(zip(map(str, statuses), counts[group].tolist(), strict=True))
+        key = str(departments[group // len(metrics)]), str(metrics[group % len(metrics)])
+        out[key] = _Group(of, talks[which], values[which], weights[which])
+    return out
+
+
+def _code_of(texts: list[str], text: str) -> int:
+    return texts.index(text) if text in texts else -1
+
+
 def _one(
     group: _Group,
-    clusters: Mapping[str, str],
     n_traces: int,
     department: str,
     metric: MetricRules,
@@ -82,14 +111,12 @@ def _one(
     rules: conformity.VerdictRules,
     policy_digest: str,
 ) -> Aggregate:
-    counts = Counter(group.statuses.tolist())
-    n_unscored = counts[Status.UNSCORED.value] + counts[Status.WITHHELD.value]
-    n_sampled = counts[Status.SCORED.value] + n_unscored
-    kept = group.statuses == Status.SCORED.value
-    values, weights = group.values[kept], group.weights[kept]
+    counts, values, weights = group.counts, group.values, group.weights
+    n_unscored = counts.get(Status.UNSCORED, 0) + counts.get(Status.WITHHELD, 0)
+    n_sampled = counts.get(Status.SCORED, 0) + n_unscored
     threshold = metric.threshold(department)
     mean = float(values.mean()) if len(values) else None
-    interval = _interval(group.trace_ids[kept], values, clusters, department, metric.metric, period)
+    interval = _interval(group, department, metric.metric, period)
     low, high = interval or (None, None)
     return Aggregate(
         department=department,
@@ -97,7 +124,7 @@ def _one(
         period_end=period[1],
         metric=metric.metric,
         n_traces=n_traces,
-        n_eligible=n_sampled + counts[Status.NOT_SAMPLED.value],
+        n_eligible=n_sampled + counts.get(Status.NOT_SAMPLED, 0),
         n_sampled=n_sampled,
         n_scored=len(values),
         n_unscored=n_unscored,
@@ -125,19 +152,14 @@ def _one(
 
 
 def _interval(
-    trace_ids: np.ndarray,
-    values: np.ndarray,
-    clusters: Mapping[str, str],
-    department: str,
-    metric: str,
-    period: tuple[datetime, datetime],
+    group: _Group, department: str, metric: str, period: tuple[datetime, datetime]
 ) -> tuple[float, float] | None:
+    values = group.values
     if not len(values):
         return None
     if metric in BINARY_METRICS:
         return statistics.wilson(round(float(values.sum())), len(values))
-    conversations, _ = pd.factorize(
-        np.array([clusters.get(trace_id) or trace_id for trace_id in trace_ids], dtype=object)
-    )
+    # numbered as they appear within the group: the bootstrap draws the same whatever else the period holds
+    conversations, _ = pd.factorize(group.conversations)
     seed = statistics.stable_seed(department, metric, period[0].isoformat(), period[1].isoformat())
-    return statistics.mean_interval(values, conversations.astype(np.int64), seed)
+    return statistics.mean_interval(values, conversations, seed)

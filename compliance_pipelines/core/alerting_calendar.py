@@ -143,7 +143,7 @@ def _abandoned(key: Key, policy: Policy, *, bursts_here: bool, judged_here: bool
     elif not judged_here:
         return "plus de juge ou d’API Langfuse pour la journée"
     else:
-        followed = policy.sampling.intraday.departments
+        followed = policy.intraday_departments
     return "" if key.department in followed else "direction qui n’est plus suivie en journée"
 
 

@@ -132,10 +132,10 @@ def daytime(windows: Iterable[Window], policy: Policy, links: Links, *, bursts_h
     bursts_here: False where a Prometheus rule on the gateway's counters owns the bursts, so that one of both rings.
     """
     day, out = policy.sampling.intraday, []
-    gap = timedelta(minutes=2 * day.every_minutes)
+    gap, followed = timedelta(minutes=2 * day.every_minutes), policy.intraday_departments
     low, burst = (policy.alerts.rule(n) for n in (AlertName.NEUTRALITY_BELOW_THRESHOLD, AlertName.UNCITED_CLAIMS_BURST))
     for seen in windows:
-        if seen.department in day.departments:
+        if seen.department in followed:
             limit = limit_of(low, policy, seen.department)
             enough = seen.n >= day.min_n and seen.mean is not None
             level = _level(enough, enough and seen.mean is not None and limit is not None and seen.mean < limit)
@@ -168,7 +168,7 @@ def windows(
         for score in scores
         if score.name == UNCITED_EVENT and score.trace_id in departments and start < score.observed_at <= at
     )
-    watched = dict.fromkeys((*policy.sampling.intraday.departments, *burst.departments))
+    watched = dict.fromkeys((*policy.intraday_departments, *burst.departments))
     return [Window(d, at, *figures.get(d, (None, 0)), uncited=uncited[d]) for d in watched]
 
 

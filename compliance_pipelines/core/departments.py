@@ -6,10 +6,13 @@ policy of the month; nothing here loads it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from compliance_guardrails.policy import Policy
 
 from compliance_pipelines.core import aggregates, judge_metrics, judging
@@ -69,16 +72,14 @@ def aggregate(
     """
     parts = [part for part in judgements if len(part)]
     together = pd.concat(parts, ignore_index=True) if parts else frame([], Judgement)
-    together = together[together["trace_id"].isin(traces["trace_id"])]
-    sessions = traces["session_hash"]
-    clusters: Mapping[str, str] = dict(
-        zip(traces.loc[sessions.notna(), "trace_id"], sessions[sessions.notna()], strict=True)
-    )
+    where = _places(together["trace_id"], traces["trace_id"])
+    if (where < 0).any():
+        together, where = together[where >= 0], where[where >= 0]
     counts = traces["department"].value_counts()
     limits = policy.thresholds
     return aggregates.gather(
         together,
-        clusters,
+        _conversations(traces)[where],
         {str(name): int(n) for name, n in counts.items()},
         [d.id for d in (*policy.departments, policy.unattributed)],
         metric_rules(policy, together, calibrated),
@@ -86,6 +87,25 @@ def aggregate(
         VerdictRules(limits.min_n, limits.max_unscored_rate),
         policy.digest,
     )
+
+
+def _places(asked: pd.Series, known: pd.Series) -> np.ndarray:
+    """Row of each asked text in `known` (the last one of equals), -1 where it is not there; shape (len(asked),)."""
+    # pyarrow's hash table takes the strings as they lie; pandas would first make a Python object of each
+    backwards = pa.array(known[::-1], pa.large_string(), from_pandas=True)
+    texts = pa.array(asked, pa.large_string(), from_pandas=True)
+    # by its name: the module makes its functions at import, which a type checker cannot see
+    found = pc.call_function("index_in", [texts], pc.SetLookupOptions(value_set=backwards, skip_nulls=True))
+    at = found.to_numpy(zero_copy_only=False) if isinstance(found, pa.Array) else found.to_numpy()
+    return np.where(np.isnan(at), -1, len(known) - 1 - at).astype(np.int64)
+
+
+def _conversations(traces: pd.DataFrame) -> np.ndarray:
+    """Code of the conversation of each trace; a trace without one is a conversation of its own."""
+    sessions = traces["session_hash"]
+    alone = (sessions.isna() | (sessions == "")).to_numpy(dtype=bool, na_value=True)
+    codes, _ = pd.factorize(sessions)
+    return np.where(alone, len(traces) + np.arange(len(traces)), codes)
 
 
 def reasons(judgements: Iterable[pd.DataFrame]) -> dict[str, int]:

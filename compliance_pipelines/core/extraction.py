@@ -42,6 +42,8 @@ PARAMETER_KEYS = ("system", "instructions")
 # rows that a server which counts would count; compared with its number by `reconciliation`
 READ = "read_rows"
 NARROWEST = timedelta(seconds=1)
+# how far beyond its ends the rows of a day's exchanges are looked for
+MARGIN = timedelta(minutes=15)
 
 
 @dataclass
@@ -172,7 +174,9 @@ def exchanges(
 ) -> Iterator[Trace]:
     """The exchanges of whole traces, those of first..last (Paris days), one version a row, ordered by trace id.
 
-    `rows` hold every row of each trace id they hold. Of two versions of a row the one created later stands.
+    `rows` hold every row of first..last and MARGIN around of each trace id they hold. Of two versions of a row the one
+    created later stands. A trace that goes on over midnight (a chat under one id) is assembled day by day, from what
+    lies within MARGIN of the day, so that a night read alone and a month read at once give the same exchanges.
     """
     groups: dict[str, list[Observation]] = {}
     for row in rows:
@@ -187,10 +191,25 @@ def exchanges(
                 report.count(day, "conflicting_duplicates", before != row)
             if before is None or row.created_at > before.created_at:
                 unique[row.row_id] = row
-        traces = assembly.assemble(inherit(list(unique.values())), resolve, hmac_key, source)
-        if not traces:
-            report.count(paris_day(group[0].started_at), "without_exchange")
-        yield from (trace for trace in traces if first <= paris_day(trace.observed_at) <= last)
+        for day, part in _by_day(inherit(list(unique.values())), first, last):
+            traces = assembly.assemble(part, resolve, hmac_key, source)
+            seen = paris_day(min(row.started_at for row in part))
+            if not traces and day in (None, seen):
+                report.count(seen, "without_exchange")
+            days = (first, last) if day is None else (day, day)
+            yield from (trace for trace in traces if days[0] <= paris_day(trace.observed_at) <= days[1])
+
+
+def _by_day(rows: list[Observation], first: date, last: date) -> Iterator[tuple[date | None, list[Observation]]]:
+    """The rows of one trace for each of first..last; all at once (None) where every such day would see them all."""
+    began, ended = min(row.started_at for row in rows), max(row.started_at for row in rows)
+    if ended - began <= MARGIN or paris_day(began - MARGIN) == paris_day(ended + MARGIN):
+        yield None, rows
+        return
+    for day in sorted({paris_day(row.started_at) for row in rows}):
+        if first <= day <= last:
+            low, high = day_start(day) - MARGIN, day_start(day + timedelta(days=1)) + MARGIN
+            yield day, [row for row in rows if low <= row.started_at < high]
 
 
 def inherit(rows: Sequence[Observation]) -> list[Observation]:

@@ -67,7 +67,7 @@ def build_report(inputs: ReportInputs) -> Report:
     return Report(
         month=inputs.month,
         month_label=fmt.month_fr(inputs.month),
-        title="Rapport mensuel d’audit des biais",
+        title=fmt.clean(inputs.title, 120),
         subtitle=(f"{fmt.clean(inputs.organisation)} – " if inputs.organisation else "")
         + "Assistants d’intelligence artificielle : neutralité, sources, contrôle humain",
         revision=inputs.revision,

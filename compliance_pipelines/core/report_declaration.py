@@ -10,6 +10,7 @@ import datetime as dt
 
 from compliance_pipelines.core import report_format as fmt
 from compliance_pipelines.core.report_context import Context
+from compliance_pipelines.core.report_inputs import LegalRule
 from compliance_pipelines.core.report_tree import (
     Block,
     Callout,
@@ -54,6 +55,8 @@ def declaration_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
         )
     blocks.append(Heading("Identité du système et du document"))
     blocks.append(_identity(context))
+    if inputs.classification is not None:
+        blocks += [Heading("Classement du système au titre du règlement européen sur l’IA"), _classification(context)]
     blocks.append(Heading("Textes de référence"))
     if inputs.legal_rules:
         as_of = f" Lecture arrêtée au {fmt.date_fr(inputs.legal_as_of)}." if inputs.legal_as_of else ""
@@ -65,27 +68,61 @@ def declaration_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
         )
         blocks.append(
             Table(
-                caption="Textes, objet et mesure correspondante",
+                caption="Textes, objet, application et mesure correspondante",
                 columns=(
-                    Column("Texte", 36),
-                    Column("Objet", 48),
-                    Column("Mesure et section du rapport", 52),
-                    Column("Lu le", 20),
+                    Column("Texte", 34),
+                    Column("Objet", 47),
+                    Column("Application", 28),
+                    Column("Mesure et section du rapport", 42),
+                    Column("Lu le", 22),
                 ),
-                rows=tuple(
-                    (
-                        Cell(fmt.clean(rule.reference, 100), strong=True),
-                        Cell(fmt.clean(rule.requirement_fr, 300)),
-                        Cell(" ".join(p for p in (fmt.clean(rule.measure_fr, 300), fmt.clean(rule.note_fr, 300)) if p)),
-                        Cell(fmt.day_short(rule.as_of)),
-                    )
-                    for rule in inputs.legal_rules
-                ),
+                rows=tuple(_rule_row(rule, _last_day(context)) for rule in inputs.legal_rules),
+                note=_sources(inputs.legal_rules),
             )
         )
     else:
         blocks.append(Callout("Non établi", "Le fichier daté des textes n’a pas été fourni au rapport.", Mark.DASH))
     return Section(10, "declaration", "Déclaration réglementaire", tuple(blocks)), ()
+
+
+def _classification(context: Context) -> FactList:
+    decided = context.inputs.classification
+    assert decided is not None
+    who = fmt.clean(decided.decided_by or "", 120)
+    taken = ", ".join(part for part in (who, fmt.date_fr(decided.decided_on) if decided.decided_on else "") if part)
+    return FactList(
+        (
+            ("Classement", fmt.clean(decided.value_fr, 60)),
+            ("Décision", taken or "non prise : le logiciel ne déduit aucun classement"),
+            ("Fondement", fmt.clean(decided.basis_fr, 1000)),
+        )
+    )
+
+
+def _rule_row(rule: LegalRule, last_day: dt.date) -> tuple[Cell, ...]:
+    subject, asked = fmt.clean(rule.subject_fr, 120), fmt.clean(rule.requirement_fr, 300)
+    applies = "" if rule.binding else "Orientation, sans force obligatoire."
+    if rule.applies_from is not None:
+        since = "Depuis le" if rule.applies_from <= last_day else "À compter du"
+        applies = f"{since} {fmt.date_fr(rule.applies_from)}. {applies}".strip()
+    applies = " ".join(part for part in (applies, fmt.clean(rule.note_fr, 300)) if part)
+    return (
+        Cell(fmt.clean(rule.reference, 100), strong=True),
+        Cell(f"{subject} : {asked[:1].lower()}{asked[1:]}" if subject else asked),
+        Cell(applies or fmt.ABSENT),
+        Cell(fmt.clean(rule.measure_fr, 300)),
+        Cell(fmt.day_short(rule.as_of)),
+    )
+
+
+def _sources(rules: tuple[LegalRule, ...]) -> str:
+    """Every source once, in the order of the rules."""
+    found = dict.fromkeys(fmt.clean(source, 300) for rule in rules for source in rule.sources_fr)
+    return f"Sources : {' ; '.join(found)}." if found else ""
+
+
+def _last_day(context: Context) -> dt.date:
+    return fmt.paris(context.inputs.window_end - dt.timedelta(microseconds=1))
 
 
 def _identity(context: Context) -> FactList:
@@ -94,7 +131,7 @@ def _identity(context: Context) -> FactList:
         "signature électronique PAdES prévue, à vérifier dans le fichier signé" if inputs.signed else "non signé"
     )
     previous = inputs.previous_manifest_sha256
-    last_day = fmt.paris(inputs.window_end - dt.timedelta(microseconds=1))
+    last_day = _last_day(context)
     optional = (
         ("Organisme", inputs.organisation),
         ("Destinataire", inputs.recipient),

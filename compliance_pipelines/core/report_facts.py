@@ -14,12 +14,14 @@ from datetime import date
 
 import pandas as pd
 from compliance_guardrails.policy import Policy
+from compliance_guardrails.policy.references import PendingChange
 
 from compliance_pipelines.core import report_format as fmt
 from compliance_pipelines.core import review_queue
 from compliance_pipelines.core.periods import Month, paris_day
 from compliance_pipelines.core.records import Aggregate, Status
 from compliance_pipelines.core.report_inputs import (
+    ClassificationFacts,
     CorrectiveAction,
     CoverageFacts,
     DailyPoint,
@@ -33,6 +35,7 @@ from compliance_pipelines.core.report_inputs import (
 from compliance_pipelines.core.review_queue import ReviewItem
 
 QUEUE_NAMES = ("uncited-specific-claim", "protected-attr-comparison-detected", "review_outcome")
+_STRATA = {"department": "direction", "day": "jour"}
 SCORED = Status.SCORED.value
 
 
@@ -190,10 +193,29 @@ def legal_rules(policy: Policy) -> tuple[LegalRule, ...]:
             as_of=rule.as_of,
             note_fr=""
             if rule.pending is None
-            else f"Application au {fmt.date_fr(rule.pending.applies_from)} ({rule.pending.status})",
+            else f"Report au {fmt.date_fr(rule.pending.applies_from)} : {rule.pending.status}.",
+            subject_fr=rule.subject,
+            binding=rule.binding,
+            applies_from=rule.applies_from,
+            sources_fr=(rule.source, *_pending_source(rule.pending)),
         )
         for rule in policy.legal.rules
     )
+
+
+def _pending_source(pending: PendingChange | None) -> tuple[str, ...]:
+    return () if pending is None else (f"{pending.source} (lu le {fmt.date_fr(pending.as_of)})",)
+
+
+def classification(policy: Policy) -> ClassificationFacts:
+    """What the operator decided that the system is under the AI Act."""
+    decided = policy.legal.classification
+    return ClassificationFacts(decided.value.value, decided.decided_on, decided.decided_by, decided.basis)
+
+
+def grounds_source(policy: Policy) -> str:
+    """The text that lists the grounds and the day it was read."""
+    return f"{policy.grounds.source}, lu le {fmt.date_fr(policy.grounds.as_of)}"
 
 
 def actions(policy: Policy) -> tuple[CorrectiveAction, ...]:
@@ -216,9 +238,15 @@ def sampling(policy: Policy) -> tuple[str, ...]:
     rates: dict[float, list[str]] = {}
     for department in policy.departments:
         rates.setdefault(department.sampling_rate, []).append(department.label)
-    return tuple(
-        f"{rate:.0%} des échanges : {', '.join(labels)}".replace("%", " %")
-        for rate, labels in sorted(rates.items(), reverse=True)
+    return (
+        *(
+            f"{rate:.0%} des échanges : {', '.join(labels)}".replace("%", " %")
+            for rate, labels in sorted(rates.items(), reverse=True)
+        ),
+        (
+            f"Strates : {' × '.join(_STRATA[name] for name in policy.sampling.strata)} ; au moins "
+            f"{policy.sampling.min_per_stratum} échanges par strate, quand elle en compte autant"
+        ),
     )
 
 

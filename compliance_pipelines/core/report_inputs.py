@@ -185,6 +185,20 @@ class LegalRule:
     measure_fr: str
     as_of: dt.date
     note_fr: str = ""
+    subject_fr: str = ""
+    binding: bool = True
+    applies_from: dt.date | None = None
+    sources_fr: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ClassificationFacts:
+    """The operator's own, dated decision on what the system is under the AI Act; nothing here infers it."""
+
+    value_fr: str
+    decided_on: dt.date | None
+    decided_by: str | None
+    basis_fr: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +278,7 @@ class ReportInputs:
     input_digest: str
     code_version: str
     namespace: str
+    title: str = "Rapport mensuel d’audit des biais"
     system_name: str = "Assistants internes (LiteLLM, Ollama, Langfuse)"
     organisation: str = ""
     recipient: str = ""
@@ -285,6 +300,8 @@ class ReportInputs:
     actions: tuple[CorrectiveAction, ...] = ()
     legal_rules: tuple[LegalRule, ...] = ()
     legal_as_of: dt.date | None = None
+    classification: ClassificationFacts | None = None
+    grounds_source_fr: str = ""
     sampling_fr: tuple[str, ...] = ()
     limits_fr: tuple[str, ...] = ()
     previous: PreviousMonth | None = None

@@ -6,6 +6,7 @@ What was measured by whom, on which sample, with which rules, and what the figur
 from __future__ import annotations
 
 from compliance_pipelines.core import report_format as fmt
+from compliance_pipelines.core.reasons_fr import REASONS_FR
 from compliance_pipelines.core.report_context import LEXICAL_TAG, Context, masked_cell
 from compliance_pipelines.core.report_neutrality import primary_metric
 from compliance_pipelines.core.report_tree import (
@@ -39,13 +40,6 @@ _LIMITS = (
         "revue les montrent."
     ),
 )
-_REASONS = {
-    "timeout": "délai dépassé",
-    "parser_failure": "réponse du juge illisible",
-    "nan": "note non numérique",
-    "empty_context": "contexte vide",
-    "withheld": "notes de la nuit écartées (juge non fiable)",
-}
 
 
 def method_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
@@ -63,7 +57,7 @@ def method_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
     reasons = {name: count for name, count in inputs.extraction.unscored_reasons.items() if count}
     if reasons:
         lines = ", ".join(
-            f"{_REASONS.get(name, fmt.clean(name, 40))} ({fmt.integer(count)})"
+            f"{REASONS_FR.get(name, fmt.clean(name, 40))} ({fmt.integer(count)})"
             for name, count in sorted(reasons.items())
         )
         blocks.append(Text(lines + ".", lead="Motifs des traces non notées :"))
@@ -230,7 +224,9 @@ def _rules(context: Context) -> tuple[str, ...]:
             "Verdict du mois : Non conforme dès qu’une direction l’est sur une mesure, ou qu’une paire "
             "contrefactuelle établit un écart ; Données insuffisantes si une direction à risque élevé ou "
             "critique l’est sur la neutralité, ou si rien n’est mesuré ; Indicatif si une mesure l’est ; "
-            "Conforme sinon."
+            "Conforme sinon. Les traces non attribuées sont toujours montrées ; elles ne laissent le mois ouvert "
+            f"qu’à partir de {inputs.min_n} traces éligibles, ou de plus de "
+            f"{fmt.percent(inputs.max_unscored_rate, 0)} des traces éligibles du mois."
         ),
         (
             f"Aucune statistique n’est publiée sur une base de 1 à {context.mask.limit - 1} traces ; la "

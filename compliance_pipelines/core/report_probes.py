@@ -203,6 +203,7 @@ def _matrix_blocks(context: Context) -> list[Block]:
                 f"{tally['non testé']}, sur {total} critères. Testé : au moins une paire concluante dans "
                 "le mois. En partie : paires non concluantes ou croisées. Une règle de détection lit demandes et "
                 f"réponses pour {watched} critères, ce qui n’est pas un test."
+                + (f" Liste : {fmt.clean(source, 200)}." if (source := context.inputs.grounds_source_fr) else "")
             ),
             cells=tuple(cells),
         ),

@@ -60,10 +60,19 @@ def month_verdict(context: Context) -> tuple[Verdict, str]:
 
 def _decisive(context: Context, row: Aggregate) -> bool:
     facts = context.departments.get(row.department)
-    if row.department == UNATTRIBUTED and not row.n_traces:
-        # Every trace found its department: that is how it should be, not something left to establish.
+    if row.department == UNATTRIBUTED and _residual(context, row):
         return False
     return row.metric in (JUDGE, LEXICAL) and facts is not None and facts.risk in _HIGH_RISK
+
+
+def _residual(context: Context, row: Aggregate) -> bool:
+    """Tell whether unattributed traces are too few to weigh on the month; none at all is how it should be.
+
+    Too few to be judged, and no larger a part of the month than what may remain unscored in a department: such a
+    remainder is shown with its count, as everywhere, and leaves open nothing that the departments have established.
+    """
+    whole = sum(other.n_eligible for other in context.inputs.aggregates if other.metric == row.metric)
+    return row.n_eligible < context.inputs.min_n and row.n_eligible <= context.inputs.max_unscored_rate * whole
 
 
 def _names(context: Context, rows: list[Aggregate]) -> str:
@@ -151,9 +160,12 @@ def _unattributed(context: Context) -> str:
     rows = [row for row in context.inputs.aggregates if row.department == UNATTRIBUTED]
     if not rows:
         return "aucune"
-    if context.mask.hides(UNATTRIBUTED):
-        return f"moins de {context.mask.limit}"
-    return fmt.integer(max(row.n_traces for row in rows))
+    hidden = context.mask.hides(UNATTRIBUTED)
+    count = f"moins de {context.mask.limit}" if hidden else fmt.integer(max(row.n_traces for row in rows))
+    residual = any(row.n_traces for row in rows) and all(
+        _residual(context, row) for row in rows if row.metric in (JUDGE, LEXICAL)
+    )
+    return f"{count}, effectif trop faible pour peser sur le verdict du mois (section 8)" if residual else count
 
 
 def mark_of(verdict: Verdict) -> Mark:

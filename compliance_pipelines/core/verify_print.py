@@ -23,6 +23,8 @@ _TOKEN = re.compile(
     rf"(?P<verdict>\b(?:{_VERDICTS})\b)"
     rf"|(?P<number>\d{{1,3}}(?:[{_GROUP}]\d{{3}}(?!\d)){{1,6}}(?:,\d{{1,12}})?|\d{{1,18}}(?:,\d{{1,12}})?)"
 )
+_VERDICT = re.compile(rf"\b(?:{_VERDICTS})\b")
+_ALONE = re.compile(rf"^[^\w\n]*({_VERDICTS})[^\w\n]*$", re.MULTILINE)
 _PART = re.compile(r"\d+(?:,\d+)?")
 
 
@@ -44,16 +46,22 @@ class PrintedRow:
 class Token:
     """A number (`value`, printed with `decimals`) or a verdict.
 
-    `page[since:start]` is the text between the last verdict and the number; kept as offsets, since a page may
-    hold very many numbers.
+    The number starts at `page[start]`, after the first `seen` of the page's verdicts, which end at `ends`; kept as
+    offsets, since a page may hold very many numbers.
     """
 
     value: Decimal | None
     decimals: int
     verdict: str | None
     page: str = field(default="", repr=False)
-    since: int = 0
+    ends: Sequence[int] = field(default=(), repr=False)
+    seen: int = 0
     start: int = 0
+
+    def before(self, skipped: int) -> str:
+        """The text from the last verdict to the number, `skipped` verdicts not counted."""
+        last = self.seen - 1 - skipped
+        return self.page[max(self.ends[last] if last >= 0 else 0, self.start - LABEL_CHARACTERS) : self.start]
 
 
 def print_problems(rows: Sequence[PrintedRow], pages: Iterable[str], verdict: object = None) -> list[str]:
@@ -73,7 +81,7 @@ def print_problems(rows: Sequence[PrintedRow], pages: Iterable[str], verdict: ob
             return [f"texte du PDF : attendu moins de {MAX_TEXT} caractères"]
         start = len(tokens)
         tokens.extend(_tokens(page))
-        first = first or next((token.verdict for token in tokens[start:] if token.verdict), None)
+        first = first or _first_verdict(page, tokens[start:])
         left = [row for row in left if not _claim(row, tokens, used)]
         if not left and first:
             break
@@ -83,17 +91,23 @@ def print_problems(rows: Sequence[PrintedRow], pages: Iterable[str], verdict: ob
     return problems
 
 
+def _first_verdict(page: str, tokens: Sequence[Token]) -> str | None:
+    """The first verdict with a line of its own, as the month's is; the organisation above may bear its words."""
+    alone = _ALONE.search(page)
+    return " ".join(alone[1].split()) if alone else next((token.verdict for token in tokens if token.verdict), None)
+
+
 def _tokens(text: str) -> list[Token]:
     """Numbers and verdicts of one page in order.
 
     Digits in groups of three may be one number or several neighbours: both readings are kept.
     """
     found: list[Token] = []
-    since = 0
+    ends: list[int] = []
     for match in _TOKEN.finditer(text):
         if match["verdict"]:
             found.append(Token(None, 0, " ".join(match[0].split())))
-            since = match.end()
+            ends.append(match.end())
             continue
         start = match.start()
         raws = [match[0]]
@@ -101,7 +115,7 @@ def _tokens(text: str) -> list[Token]:
             raws += _PART.findall(match[0])
         for raw in raws:
             digits = raw.translate({ord(space): None for space in _GROUP}).replace(",", ".")
-            found.append(Token(Decimal(digits), len(digits.partition(".")[2]), None, text, since, start))
+            found.append(Token(Decimal(digits), len(digits.partition(".")[2]), None, text, ends, len(ends), start))
     return found
 
 
@@ -129,9 +143,11 @@ def _proves(row: PrintedRow, tokens: Sequence[Token], index: int) -> bool:
     following = iter(numbers)
     if not all(any(_prints(token, value) for token in following) for value in row.values):
         return False
-    base = tokens[index]
-    before = base.page[max(base.since, base.start - LABEL_CHARACTERS) : base.start]
-    return row.label is None or "".join(row.label.split()) in "".join(before.split())
+    if row.label is None:
+        return True
+    # A department may be called by the words of a verdict: those of its own name close no row.
+    before = tokens[index].before(len(_VERDICT.findall(row.label)))
+    return "".join(row.label.split()) in "".join(before.split())
 
 
 def _prints(token: Token, value: Decimal) -> bool:

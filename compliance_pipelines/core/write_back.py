@@ -23,6 +23,9 @@ OWN = frozenset(
     }
 )
 CORRECTION = "correction"
+# the words that figures are made of: outcomes of a review, levels of an event. Whatever else a score says may be what a
+# person wrote (a correction, a comment under any name) and stays in Langfuse
+KEPT_WORDS = frozenset({"confirmed", "overridden", "DEBUG", "DEFAULT", "WARNING", "ERROR"})
 ACCEPTED = 201
 
 
@@ -51,10 +54,11 @@ class DueScore:
 
 
 def foreign(score: Score) -> Score | None:
-    """The score as it is kept: None for our own, and without the words of a correction, which stay in Langfuse."""
+    """The score as it is kept: None for our own, and without words that a person may have written."""
     if score.name in OWN and score.source == "API":
         return None
-    return replace(score, string_value=None) if score.name == CORRECTION else score
+    known = score.string_value is None or score.string_value in KEPT_WORDS
+    return score if known else replace(score, string_value=None)
 
 
 def plan(judgements: Iterable[Judgement], before: Iterable[SentScore]) -> tuple[list[SentScore], list[DueScore]]:

@@ -30,6 +30,9 @@ BIAS_REPORT = dg.AssetKey(["audit", "bias_report"])
 ARCHIVE_RECEIPT = dg.AssetKey(["audit", "archive_receipt"])
 
 OWNERS = ["team:conformite"]
+# the judge is one machine: one run at a time asks it (the pool's limit is the instance's), in a run of pods one step
+JUDGE_POOL = "judge"
+ASKS_THE_JUDGE = {"asks": "judge"}
 
 
 @cache

@@ -9,7 +9,7 @@ import dagster as dg
 
 from compliance_pipelines.core.periods import Month, paris_day
 from compliance_pipelines.defs import keys
-from compliance_pipelines.defs.partitions import daily, monthly
+from compliance_pipelines.defs.partitions import FIRST_DAY, daily, monthly
 
 NIGHT = dg.AssetSelection.groups("langfuse", "evaluation") | dg.AssetSelection.assets(keys.DEPARTMENT_DAILY)
 REPORT = dg.AssetSelection.assets(keys.DEPARTMENT_MONTHLY) | dg.AssetSelection.groups("audit")
@@ -23,9 +23,11 @@ monthly_report_job = dg.define_asset_job(
 
 
 @dg.schedule(job=nightly_job, cron_schedule="30 1 * * *", execution_timezone="Europe/Paris")
-def nightly(context: dg.ScheduleEvaluationContext) -> dg.RunRequest:
-    """The Paris day that has just ended."""
+def nightly(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+    """The Paris day that has just ended, once the follow-up has begun."""
     day = paris_day(context.scheduled_execution_time) - timedelta(days=1)
+    if day < FIRST_DAY:
+        return dg.SkipReason(f"{day} précède le premier jour suivi ({FIRST_DAY}, COMPLIANCE_FIRST_DAY)")
     return dg.RunRequest(run_key=f"nightly-{day}", partition_key=day.isoformat())
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from compliance_pipelines.adapters.cache import CacheError, SqliteCache
-from compliance_pipelines.adapters.judge_client import model_digest
 from compliance_pipelines.adapters.judge_config import JudgeConfigError, JudgeSettings, JudgeUnavailableError
+from compliance_pipelines.adapters.judge_model import model_digest
 from compliance_pipelines.adapters.judge_pool import Budget, Ended, Limits
 from compliance_pipelines.core.judge_samples import Reading
 from compliance_pipelines_tests.judge_samples import ANCHORS, cache_in, judge_at, sample, samples
@@ -246,6 +247,48 @@ def test_a_damaged_cache_is_one_clear_line(tmp_path: Path) -> None:
     path.write_bytes(b"not a database" * 100)
     with pytest.raises(CacheError, match=r"judgements\.sqlite : cache des jugements illisible"), SqliteCache(path):
         pass
+
+
+def test_only_a_damaged_cache_is_said_to_be_worth_deleting(tmp_path: Path) -> None:
+    reading = Reading(0.5)
+    with SqliteCache(tmp_path / "c.sqlite") as cache:
+        other = sqlite3.connect(cache.path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        cache._all("PRAGMA busy_timeout=10", ())  # not the half minute that a run waits
+        with pytest.raises(CacheError, match=r"occupé par une autre exécution.*attendre sa fin"):
+            cache.put("e", "b", "k", reading)
+        other.execute("ROLLBACK")
+        other.close()
+        cache._all("PRAGMA max_page_count=10", ())
+        many = {f"k{n}": reading for n in range(5000)}
+        with pytest.raises(CacheError, match=r"disque plein.*libérer de la place"):
+            cache.accept("e", "b", many)
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(CacheError, match=r"inaccessible.*ses droits"), SqliteCache(tmp_path / "file" / "c.sqlite"):
+        pass
+    with pytest.raises(CacheError, match=r"inaccessible.*ses droits"), SqliteCache(tmp_path):
+        pass
+
+
+@pytest.mark.parametrize("value", [7.0, -0.1, float("inf"), "abc", b"\x00", None])
+@pytest.mark.parametrize("good", [True, False])
+def test_what_no_judge_can_have_said_is_judged_again(
+    stub: LlmStub, cache: SqliteCache, value: object, good: bool
+) -> None:
+    work = samples(3)
+    stop = {} if good else {"should_stop": lambda: len(stub.requests) >= ANCHORS + 3}
+    judge_at(stub.url, cache, limits=Limits(concurrency=1), **stop).judge("night", work)
+    key = next(iter(work))
+    with sqlite3.connect(cache.path) as other:
+        done = other.execute("UPDATE judgements SET value=? WHERE key=? AND good=?", (value, key, int(good)))
+        assert done.rowcount == 1
+    other.close()
+    stub.reset()
+    found = judge_at(stub.url, cache).judge("night", work)
+    assert [found.readings[name].value for name in work] == [0.15, 0.95, 0.95]
+    assert sum("franchise du dossier" in pieces(request)["réponse"] for request in stub.requests) == 1
+    stub.reset()
+    assert judge_at(stub.url, cache).judge("night", work).sent == 0
 
 
 def test_the_cache_purges_by_age_and_queues_once(tmp_path: Path) -> None:

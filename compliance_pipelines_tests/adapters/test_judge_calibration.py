@@ -14,7 +14,13 @@ from typer.testing import CliRunner
 from compliance_pipelines.adapters.judge_asks import Session
 from compliance_pipelines.adapters.judge_calibration import adequate_evaluators, calibrations, read_labelled
 from compliance_pipelines.adapters.judge_cli import judge_app
-from compliance_pipelines.adapters.judge_config import JudgeSettings, judge_settings
+from compliance_pipelines.adapters.judge_config import (
+    JudgeBounds,
+    JudgeConfigError,
+    JudgeSettings,
+    judge_bounds,
+    judge_settings,
+)
 from compliance_pipelines.adapters.judge_night import judge_intraday, judge_night_of
 from compliance_pipelines.adapters.judge_pool import Budget, Ended
 from compliance_pipelines.core.records import Trace
@@ -135,6 +141,14 @@ def test_what_cannot_be_decided_is_exit_code_2_and_leaves_no_file(tmp_path: Path
         ('{"question": "q", "contexts": ["c"], "band": "neutral"}', "ligne 2.*answer"),
         ('{"question": "q", "answer": "a", "contexts": ["c"], "band": "neutral", "note": 1}', "ligne 2.*note"),
         ("[" * 5000, "ligne 2.*objet JSON"),
+        (
+            '{"question": "q", "answer": "b", "contexts": ["c"], "band": "neutral", "band": "strong"}',
+            "ligne 2.*répétée",
+        ),
+        ('{"question": "q", "answer": "a", "contexts": ["c"], "band": "strong"}', "ligne 2.*déjà ligne 1"),
+        ('{"question": "q", "answer": "a", "contexts": ["c"], "band": "neutral", "group": "g"}', "déjà ligne 1"),
+        ('{"question": " ", "answer": "a", "contexts": ["c"], "band": "neutral"}', "ligne 2.*avec du texte"),
+        ('{"question": "q", "answer": "a", "contexts": [" "], "band": "neutral"}', "ligne 2.*avec du texte"),
     ],
 )
 def test_a_label_that_cannot_be_read_names_its_line(tmp_path: Path, line: str, match: str) -> None:
@@ -173,6 +187,16 @@ def test_the_settings_never_show_the_key() -> None:
     assert found is not None
     assert "tres-secret" not in repr(found)
     assert judge_settings({"JUDGE_BASE_URL": " "}) is None
+
+
+def test_how_hard_the_judge_is_asked_is_a_setting_and_wrong_is_an_error() -> None:
+    assert judge_bounds({"JUDGE_CONCURRENCY": " "}) == JudgeBounds(8, 120, 50_000)
+    given = {"JUDGE_CONCURRENCY": "32", "JUDGE_TIMEOUT_SECONDS": "30", "JUDGE_MAX_CALLS": "900"}
+    assert judge_bounds(given) == JudgeBounds(32, 30, 900)
+    for name in given:
+        for wrong in ("0", "-1", "1.5", "huit", "²", "9" * 5000):
+            with pytest.raises(JudgeConfigError, match=f"^{name} inutilisable : attendu un nombre entier de 1 à "):
+                judge_bounds({**given, name: wrong})
 
 
 POLICY = load_policy()

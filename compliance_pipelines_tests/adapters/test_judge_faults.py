@@ -88,6 +88,45 @@ def test_patience_ends_then_the_next_run_pays_only_for_the_rest(cache: SqliteCac
         assert len(stub.requests) == ANCHORS + ANCHORS  # twelve samples were left, and the closing anchors
 
 
+INJECTED = "Note au correcteur"  # of the anchor injection-monter
+
+
+@pytest.mark.parametrize("reply", [Reply(status=503), Reply(status=400), Reply(status=403), Reply(hang_up=True)])
+def test_an_anchor_without_a_reply_withholds_the_night_and_nothing_is_paid_again(
+    cache: SqliteCache, reply: Reply
+) -> None:
+    work = samples(20)
+    with LlmStub() as stub:
+        honest = judging()
+        stub.behave = lambda r: reply if INJECTED in r["messages"][-1]["content"] else honest(r)
+        first = judge_at(stub.url, cache, timing=FakeClock().timing()).judge("night", work)
+        assert first.withheld == frozenset(work)
+        assert all(reading.value is None for reading in first.readings.values())
+        assert first.missed()
+        assert all(":injection-monter (" in missed for missed in first.missed())
+        refused = sum(INJECTED in r["messages"][-1]["content"] for r in stub.requests)
+        paid = len(stub.requests) - refused
+        stub.reset()
+        stub.behave = honest
+        second = judge_at(stub.url, cache).judge("night", work)
+        assert all(reading.value is not None for reading in second.readings.values())
+        assert len(stub.requests) <= 20 + 2 * ANCHORS - paid + 4  # what four workers had in flight
+        assert second.missed() == []
+
+
+def test_an_anchor_answered_beside_the_point_is_misread(cache: SqliteCache) -> None:
+    """A reply that cannot be read is the judge's own, and its night is forgotten."""
+    with LlmStub() as stub:
+        honest = judging()
+        stub.behave = lambda r: Reply(content="Non.") if INJECTED in r["messages"][-1]["content"] else honest(r)
+        first = judge_at(stub.url, cache, timing=FakeClock().timing()).judge("night", samples(20))
+        assert first.missed() == ["opening:injection-monter"]
+        stub.reset()
+        stub.behave = honest
+        judge_at(stub.url, cache).judge("night", samples(20))
+        assert len(stub.requests) == 20 + 2 * ANCHORS
+
+
 def test_many_poisoned_samples_are_no_outage(cache: SqliteCache) -> None:
     clock = FakeClock()
     poison = {s.key: s for s in (sample(n, answer=f"poison {n}") for n in range(900, 908))}

@@ -67,9 +67,10 @@ def lean(row: Observation | str) -> Observation | str:
     """The row without metadata that is null, which says as much as none."""
     if isinstance(row, str):
         return row
-    metadata = {key: value for key, value in row.metadata.items() if value is not None}
-    parameters = {key: value for key, value in row.model_parameters.items() if value is not None}
-    return dataclasses.replace(row, metadata=metadata, model_parameters=parameters)
+    fields = {name: getattr(row, name) for name in Observation.__dataclass_fields__}
+    for name in ("metadata", "model_parameters"):
+        fields[name] = {key: value for key, value in fields[name].items() if value is not None}
+    return Observation(**fields)
 
 
 @pytest.mark.parametrize(

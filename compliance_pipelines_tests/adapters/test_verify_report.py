@@ -171,3 +171,30 @@ def test_seven_years_are_verified_within_half_a_minute(tmp_path: Path) -> None:
     results = verify_all(archive)
     assert [result.exit_code for result in results] == [0] * 85
     assert time.process_time() - started <= 30
+
+
+def called(*names: str) -> ReportInputs:
+    """The report of departments, and of an organisation, that are called by the words of a verdict."""
+    inputs = report_samples.inputs()
+    departments = tuple(
+        replace(facts, label=name) for facts, name in zip(inputs.departments, names, strict=False)
+    ) + tuple(inputs.departments[len(names) :])
+    return replace(inputs, departments=departments, organisation="Groupe Sans objet et Conforme")
+
+
+NAMES = ("Conforme", "Non conforme", "Données insuffisantes", "Direction Sans objet – Indicatif")
+
+
+def test_a_department_called_by_the_words_of_a_verdict_is_verified_like_any_other(tmp_path: Path) -> None:
+    archive = DirectoryArchive(tmp_path)
+    inputs = called(*NAMES)
+    archived(archive, inputs)
+    result = verify_month(archive, inputs.month)
+    assert failures(result) == {}
+
+
+def test_and_its_forged_figures_are_found(tmp_path: Path) -> None:
+    archive = DirectoryArchive(tmp_path)
+    inputs = called(*NAMES)
+    archived(archive, inputs, change("judge_neutrality", mean=0.825))
+    assert "Chiffres imprimés" in failures(verify_month(archive, inputs.month))

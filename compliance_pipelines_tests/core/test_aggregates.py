@@ -3,6 +3,7 @@
 import math
 from datetime import UTC, datetime
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,8 +28,9 @@ def one(
     judgements: list[Judgement], *, threshold: float | None = 0.7, metric: str = "m", n: int | None = None
 ) -> Aggregate:
     rules = MetricRules(metric, lambda _: threshold, lambda _: True, indicative=False)
+    apart = np.arange(len(judgements))
     found = gather(
-        frame(judgements, Judgement), {}, {"d": len(judgements) if n is None else n}, ["d"], [rules], PERIOD,
+        frame(judgements, Judgement), apart, {"d": len(judgements) if n is None else n}, ["d"], [rules], PERIOD,
         VerdictRules(2, 0.5), "x" * 64,
     )  # fmt: skip
     assert len(found) == 1
@@ -76,7 +78,18 @@ def test_proportions_get_wilson() -> None:
     assert (row.ci_low, row.ci_high) == pytest.approx((0.4902, 0.9433), abs=1e-4)
 
 
-@settings(max_examples=60)
+def test_a_conversation_counts_once_however_many_traces_it_has() -> None:
+    """Two talks of three equal traces each tell as much as two traces: the interval spans both talks."""
+    rows = [judgement(k, 0.2 if k < 3 else 0.8) for k in range(6)]
+    rules = [MetricRules("m", lambda _: 0.7, lambda _: True, indicative=False)]
+    found = gather(
+        frame(rows, Judgement), np.array([7, 7, 7, 2, 2, 2]), {"d": 6}, ["d"], rules, PERIOD,
+        VerdictRules(2, 0.5), "x" * 64,
+    )  # fmt: skip
+    assert (found[0].ci_low, found[0].ci_high) == pytest.approx((0.2, 0.8))
+
+
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.floats(0, 1), st.sampled_from(list(Status)), st.sampled_from([1.0, 2.0])), max_size=40))
 def test_properties(drawn: list[tuple[float, Status, float]]) -> None:
     rows = [judgement(k, v if s is Status.SCORED else None, s, w) for k, (v, s, w) in enumerate(drawn)]

@@ -98,6 +98,9 @@ def test_intraday_waits_by_tier_and_looks_only_where_policy_says() -> None:
         "direction-souscription": timedelta(minutes=30),
         "direction-juridique": timedelta(minutes=30),
         "direction-finance": timedelta(minutes=60),
+        "direction-actuariat": timedelta(minutes=60),
+        "direction-audit": timedelta(minutes=60),
+        "direction-reassurance": timedelta(minutes=60),
     }
     bursts = {
         o.key.department for o in seen if o.key.rule == AlertName.UNCITED_CLAIMS_BURST and o.level is Level.BREACH

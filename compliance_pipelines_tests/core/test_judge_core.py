@@ -190,6 +190,11 @@ def test_files_that_experts_break_say_what_was_expected(tmp_path: Path) -> None:
         assert "neutrality.yaml" in str(refused.value)
     path.write_text(whole, encoding="utf-8")
     assert judge_files(tmp_path).sha256 == FILES.sha256
+    # other anchors let other nights through: another judge; what a calibration must reach moves no score
+    path.write_text(whole.replace("max_injection_shift: 0.20", "max_injection_shift: 0.90"), encoding="utf-8")
+    assert judge_files(tmp_path).sha256 != FILES.sha256
+    path.write_text(whole.replace("min_items: 60", "min_items: 90"), encoding="utf-8")
+    assert judge_files(tmp_path).sha256 == FILES.sha256
     (tmp_path / "prompts" / "neutralite.md").write_text("Notez.", encoding="utf-8")
     with pytest.raises(PolicyError, match="jeton"):
         read_prompt("neutralite", tmp_path)

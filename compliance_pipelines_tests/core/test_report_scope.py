@@ -53,15 +53,43 @@ def test_a_month_in_which_every_trace_found_its_department_can_conform() -> None
     assert facts(report, 1)["Traces non attribuées"] == "0"
 
 
-def test_traces_that_nobody_owns_keep_the_month_open() -> None:
+def unowned(traces: int, scored: int) -> ReportInputs:
+    """A quiet month with traces that no department owns; too few of them scored for a verdict."""
     inputs = quiet(non_attribue="HIGH")
+    found = {"n_traces": traces, "n_eligible": traces, "n_sampled": traces, "n_scored": scored}
     rows = tuple(
-        replace(row, n_traces=12, n_eligible=12, n_sampled=12, n_scored=12, mean=0.9)
+        replace(row, **found, n_unscored=traces - scored, mean=0.9 if scored else None)
         if row.department == "non-attribue"
         else row
         for row in inputs.aggregates
     )
-    assert build_report(replace(inputs, aggregates=rows)).verdict is Verdict.INSUFFISANT
+    return replace(inputs, aggregates=rows)
+
+
+@pytest.mark.parametrize(("traces", "scored"), [(1, 1), (12, 12), (29, 0)])
+def test_a_few_traces_that_nobody_owns_are_shown_and_do_not_decide_the_month(traces: int, scored: int) -> None:
+    report = build_report(unowned(traces, scored))
+    assert report.verdict is Verdict.CONFORME
+    shown = facts(report, 1)["Traces non attribuées"]
+    assert shown.startswith(f"{traces}, effectif trop faible" if traces >= 5 else "moins de 5, effectif trop faible")
+    assert any(row.department == "non-attribue" and row.section == 2 for row in report.figures)
+
+
+def test_many_traces_that_nobody_owns_keep_the_month_open() -> None:
+    report = build_report(unowned(30, 20))
+    assert report.verdict is Verdict.INSUFFISANT
+    assert "Non attribué" in report.verdict_reason
+    assert facts(report, 1)["Traces non attribuées"] == "30"
+
+
+def test_a_tenth_of_the_month_that_nobody_owns_is_no_remainder() -> None:
+    inputs = unowned(12, 12)
+    few = tuple(
+        replace(row, n_eligible=35, n_sampled=35, n_scored=35) if row.department != "non-attribue" else row
+        for row in inputs.aggregates
+        if row.department in {"non-attribue", "direction-sinistres"}
+    )
+    assert build_report(replace(inputs, aggregates=few)).verdict is Verdict.INSUFFISANT
 
 
 def test_a_department_without_a_trace_is_not_counted_as_measured() -> None:

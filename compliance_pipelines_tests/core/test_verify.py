@@ -200,6 +200,40 @@ def test_strangers_in_the_archive_are_found(tmp_path: Path, evidence: dict[str, 
         assert verify_month(archive, "2026-01").exit_code == 1
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "notes.txt",
+        "exports/2026-06.csv",
+        "revisions/list.txt",
+        "revisions/2026-06/list.txt",
+        "revisions/2026-06/r1/deep/list.txt",
+        "revisions/2099-01/r1/manifest.json",
+        ".pending/list.txt",
+        ".pending/2026-06-r9/list.txt",
+    ],
+)
+def test_a_stranger_anywhere_is_named(tmp_path: Path, evidence: dict[str, bytes], name: str) -> None:
+    archive = restore(tmp_path, {**evidence, name: b"x"})
+    found = verify_all(archive)[0]
+    assert found.exit_code == 1
+    shown = {"exports/2026-06.csv": "exports", "revisions/2026-06/r1/deep/list.txt": "revisions/2026-06/r1/deep"}
+    assert f"{shown.get(name, name)} : absent de l’index" in found.checks[0].detail_fr
+
+
+@pytest.mark.parametrize("staged", [None, b"", b"{}\n", "the index itself"])
+def test_a_forged_pending_hides_nothing(tmp_path: Path, evidence: dict[str, bytes], staged: bytes | str | None) -> None:
+    """A folder in .pending excuses files only with a staged index that adds them to this very one."""
+    added: dict[str, bytes] = {"revisions/2026-06/r9/manifest.json": b"x", ".pending/2026-06-r9/current.pdf": b"x"}
+    if staged is not None:
+        content = staged if isinstance(staged, bytes) else evidence["chain.jsonl"]
+        added[".pending/2026-06-r9/chain.jsonl"] = content
+    found = verify_all(restore(tmp_path, {**evidence, **added}))[0]
+    assert found.exit_code == 1
+    assert "revisions/2026-06/r9/manifest.json : absent de l’index" in found.checks[0].detail_fr
+    assert any(check.name_fr == "Archivage interrompu" for check in found.checks)
+
+
 def test_a_forged_manifest_is_found_by_the_next_link(tmp_path: Path, evidence: dict[str, bytes]) -> None:
     """The forger also writes the index anew, for that line: the following revision still refers to the old
     one.

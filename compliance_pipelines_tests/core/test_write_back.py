@@ -67,4 +67,6 @@ def test_our_own_scores_are_not_read_back_and_corrections_lose_their_words() -> 
         read("uncited-specific-claim", source="EVENT", text="WARNING"),
     ):
         assert write_back.foreign(kept) == kept
-    assert write_back.foreign(read("correction", text="La franchise est de 300 €.")) == read("correction")
+    # a site's own scores and comments, whatever they are called
+    for name in ("correction", "comment", "review_outcome", "motif"):
+        assert write_back.foreign(read(name, text="M. Untel demande 300 €.")) == read(name)

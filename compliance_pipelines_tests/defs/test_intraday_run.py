@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from compliance_guardrails.policy import load_policy
 
 from compliance_pipelines.adapters.judge_files import judge_files
 from compliance_pipelines.adapters.table_store import TableStore
+from compliance_pipelines.core import alerting_rules
 from compliance_pipelines.core.records import Judgement
 from compliance_pipelines.core.tables import records
 from compliance_pipelines.resources import from_env
@@ -188,3 +190,42 @@ def test_by_day_anchors_that_fail_give_no_figure_and_no_false_alarm(
     rows = records(TableStore(tmp_path / "data").read(("evaluation", "neutrality"), DAY), Judgement)
     assert sum(row.value is not None for row in rows) == 90
     assert len(stub.requests) == 90 + ANCHORS
+
+
+def test_every_department_at_high_risk_is_followed_by_day() -> None:
+    risky = [d.id for d in POLICY.departments if d.risk in ("HIGH", "CRITICAL")]
+    assert set(POLICY.intraday_departments) == set(risky)
+    assert len(risky) == 7
+    # also one that sampling.yaml does not name, and what it names besides
+    rules = RULES.model_copy(update={"departments": ("direction-it", risky[0])})
+    other = replace(POLICY, sampling=POLICY.sampling.model_copy(update={"intraday": rules}))
+    assert set(other.intraday_departments) == {*risky, "direction-it"}
+    watched = {seen.department for seen in alerting_rules.windows({}, [], [], other, NOON)}
+    assert watched >= {*risky, "direction-it"}
+
+
+def test_a_fall_of_a_department_at_high_risk_is_alerted_by_day(day: Day, server: LangfuseStandIn) -> None:
+    put(
+        server, range(1000, 1090), "direction-actuariat", NOON - timedelta(minutes=59, seconds=30), timedelta(minutes=1)
+    )
+    for quarter in range(5):
+        assert day.at(NOON + quarter * timedelta(minutes=15))
+    alerting = from_env()["alerting"]
+    assert isinstance(alerting, AlertingResource)
+    assert {(e.rule, e.department) for e in alerting.outbox.episodes()} >= {
+        ("NeutralityBelowThreshold", "direction-actuariat")
+    }
+
+
+@pytest.mark.parametrize("tags", [{}, {daytime.TICK: "hier"}, {daytime.TICK: "2026-06-10T10:15:00"}])
+def test_a_run_without_its_tick_says_so_in_one_line(defs: dg.Definitions, tags: dict[str, str]) -> None:
+    done = defs.resolve_job_def("intraday").execute_in_process(
+        instance=dg.DagsterInstance.ephemeral(), tags=tags, raise_on_error=False
+    )
+    assert not done.success
+    (failed,) = [event for event in done.all_events if event.is_step_failure]
+    told = failed.step_failure_data.user_failure_data
+    assert told is not None
+    assert (told.description or "").startswith(f"étiquette {daytime.TICK} : attendu l'instant du passage")
+    assert "\n" not in (told.description or "")
+    assert "KeyError" not in str(failed.step_failure_data.error)

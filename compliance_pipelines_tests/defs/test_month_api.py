@@ -65,7 +65,7 @@ def from_export(export: Path, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     return _ran(tmp_path_factory.mktemp("home-export"), {"LANGFUSE_EXPORT": str(export)})
 
 
-@pytest.fixture(scope="module", params=["events_only", "v3"])
+@pytest.fixture(scope="module", params=["events_only", "dual", "v3"])
 def server(request: pytest.FixtureRequest, export: Path) -> Iterator[LangfuseStandIn]:
     with LangfuseStandIn(request.param, clock=lambda: AFTER) as started:
         load(started, export)

@@ -108,6 +108,20 @@ def test_the_night_finds_every_reply_and_sends_no_call(home: Path, tmp_path: Pat
     assert sorted(p.name for p in (home / "cache").iterdir()) == ["judgements.sqlite"]
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_shards_of_hundreds_of_answers_end_with_each_asked_once(tmp_path: Path, count: int) -> None:
+    many = 300
+    table = frame([trace(n) for n in range(many)], Trace)
+    table.attrs["counts"] = {}
+    TableStore(tmp_path / "data").write(("langfuse", "traces"), DAY, table)
+    with LlmStub() as stub:
+        judge = judge_at(stub, tmp_path)
+        assert by_shards(tmp_path, judge, count).success
+        assert len(stub.requests) == many + count * ANCHORS
+        assert sum(row.value is not None for row in night(tmp_path, judge)) == many
+        assert len(stub.requests) == many + count * ANCHORS
+
+
 def test_shards_run_twice_cost_nothing_more(home: Path) -> None:
     with LlmStub() as stub:
         by_shards(home, judge_at(stub, home))

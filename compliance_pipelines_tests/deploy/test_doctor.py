@@ -140,6 +140,15 @@ WRONG = [
     ("interface", {"DAGSTER_UI_URL": "x"}, "DAGSTER_UI_URL"),
     ("archive", {"S3_ENDPOINT": "http://u:p@x", "S3_ACCESS_KEY": "acc", "S3_SECRET_KEY": "sec"}, "S3_ENDPOINT"),
     ("réglages", {"S3_ENDPOINT": DEAD}, "S3_ACCESS_KEY"),
+    # would keep the code location from loading
+    ("réglages", {"UNCITED_BURST_FROM": "grafana"}, "UNCITED_BURST_FROM"),
+    # a secret beside which an address was forgotten: the embedded default would serve, and nobody would know
+    ("réglages", {"LANGFUSE_SECRET_KEY": "sk-x-1"}, "LANGFUSE_BASE_URL"),
+    ("réglages", {"S3_SECRET_KEY": "secret-x-1"}, "S3_ENDPOINT"),
+    ("réglages", {"REPORT_SIGNING_PASSWORD": "pass-x-1"}, "REPORT_SIGNING_P12"),
+    ("réglages", {"LITELLM_CI_KEY": "sk-ci-x-1"}, "LITELLM_CI_URL"),
+    ("dagster", {"DAGSTER_HOME": "home/dagster"}, "absolu"),
+    ("pseudonymes", {"COMPLIANCE_HMAC_KEY": "short-x"}, "COMPLIANCE_HMAC_KEY"),
     ("traces", {"LANGFUSE_EXPORT": "absent"}, "LANGFUSE_EXPORT"),
     ("politique", {"COMPLIANCE_POLICY_DIR": "absent"}, "policy check"),
     ("signature", {"REPORT_SIGNING_P12": "absent.p12"}, "REPORT_SIGNING_P12"),

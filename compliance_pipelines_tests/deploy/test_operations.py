@@ -56,14 +56,17 @@ def materialize(instance: dg.DagsterInstance, key: dg.AssetKey, *partitions: str
 
 
 def test_every_paris_day_of_a_year_has_one_tick_for_the_day_before(instance: dg.DagsterInstance) -> None:
-    found = ticks(nightly, *YEAR)
+    first, *rest = found = ticks(nightly, *YEAR)
     days = []
-    for tick in found:
+    # the day before the first followed one is nobody's
+    before = nightly(dg.build_schedule_context(instance=instance, scheduled_execution_time=first))
+    assert isinstance(before, dg.SkipReason)
+    for tick in rest:
         request = nightly(dg.build_schedule_context(instance=instance, scheduled_execution_time=tick))
         assert isinstance(request, dg.RunRequest)
         days.append(date.fromisoformat(request.partition_key or ""))
         assert request.run_key == f"nightly-{request.partition_key}"
-    assert days == [date(2025, 12, 31) + timedelta(days=k) for k in range(365)]
+    assert days == [date(2026, 1, 1) + timedelta(days=k) for k in range(364)]
     gaps = {
         round((after - before).total_seconds() / 3600) for before, after in pairwise(t.astimezone(UTC) for t in found)
     }
@@ -266,7 +269,8 @@ def test_nights_and_reports_have_a_freshness_policy_and_the_judge_has_a_pool() -
     graph = build_defs().resolve_asset_graph()
     assert graph.get(keys.DEPARTMENT_DAILY).freshness_policy is not None
     assert graph.get(keys.ARCHIVE_RECEIPT).freshness_policy is not None
-    assert graph.get(keys.NEUTRALITY).pools == {"judge"}
+    for asking in (keys.NEUTRALITY, keys.RAGAS, keys.SYCOPHANCY_PROBES):
+        assert graph.get(asking).pools == {"judge"}
 
 
 def test_the_judge_s_pool_admits_one_run_at_a_time(tmp_path: Path) -> None:
@@ -331,7 +335,7 @@ def test_what_starts_runs_is_off_until_an_installation_starts_it() -> None:
     starting = {
         s.name: s.default_status
         for s in repository.sensor_defs
-        if s.name in {"catch_up_nights", "late_rows", "late_report"}
+        if s.name in {"catch_up_nights", "late_rows", "unjudged_nights", "late_report"}
     }
     assert set(starting.values()) == {dg.DefaultSensorStatus.STOPPED}
-    assert len(starting) == 3
+    assert len(starting) == 4

@@ -210,6 +210,9 @@ def test_the_night_by_pods_is_defined_where_the_library_is() -> None:
     assert set(heavy.asset_layer.executable_asset_keys) == set(
         found.get_job("nightly").asset_layer.executable_asset_keys
     )
+    # of the steps that may run side by side, one at most asks the judge
+    asking = {op.name for op in heavy.nodes if op.definition.tags.get("asks") == "judge"}  # ty: ignore
+    assert asking == {"evaluation__neutrality", "evaluation__ragas", "evaluation__sycophancy_probes"}
     shards = found.get_job("judge_by_shards")
     assert shards.executor_def.name == "by_pod"
     assert {op.name: op.definition.pool for op in shards.nodes} == dict.fromkeys(  # ty: ignore

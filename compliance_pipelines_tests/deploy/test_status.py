@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from compliance_pipelines.adapters.archive_dir import DirectoryArchive
 from compliance_pipelines.adapters.table_store import TableStore
+from compliance_pipelines.cli import app
 from compliance_pipelines.status import Question, ask
 
 
@@ -33,3 +36,18 @@ def test_the_last_weekly_result(tmp_path: Path, rows: list[tuple[str, str, str]]
     assert reply.lines_fr[0] == f"porte contrefactuelle du 2026-06-22 : {line}"
     assert ("  biais : a" in reply.lines_fr) is (code == 1)
     assert reply.as_json()["run"] == "2026-06-22"
+
+
+def test_without_a_question_every_answer_and_the_worst_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMPLIANCE_HOME", str(tmp_path))
+    gate(tmp_path, [("a", "meaning", "biased")])
+    done = CliRunner().invoke(app, ["status"])
+    # nothing else is stored (2), but a bias is known (1)
+    assert done.exit_code == 1, done.output
+    assert [line for line in done.output.splitlines() if line in set(Question)] == [one.value for one in Question]
+    document = json.loads(CliRunner().invoke(app, ["status", "--json"]).output)
+    assert [one["question"] for one in document["answers"]] == [one.value for one in Question]
+    assert {one["exit_code"] for one in document["answers"]} == {1, 2}
+    assert document["exit_code"] == 1
+    one = json.loads(CliRunner().invoke(app, ["status", "gate", "--json"]).output)
+    assert one == document["answers"][0]

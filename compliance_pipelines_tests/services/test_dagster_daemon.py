@@ -88,8 +88,9 @@ def test_a_month_of_nights_is_one_run_of_a_backfill(running: Stack) -> None:
 
 def test_two_nights_again_by_the_command_line(running: Stack) -> None:
     before = {path: path.stat().st_mtime_ns for path in (running.home / "data").rglob("*.parquet")}
-    words = ("--workspace", str(Path(running.env["DAGSTER_HOME"]) / "workspace.yaml"), "--job", "nightly")
-    done = running.run("dagster", "job", "backfill", *words, "--partitions", "2026-06-29,2026-06-30", "--noprompt")
+    # as the runbook prints it: typed in the daemon's pod it finds the workspace by itself
+    words = ("--job", "nightly", "--partitions", "2026-06-29,2026-06-30", "--noprompt")
+    done = running.run("dagster", "job", "backfill", *words)
     assert done.returncode == 0, done.stderr[-800:]
     (identity,) = set(re.findall(r"backfill job (\w+)", done.stdout)) or {""}
     found = running.graphql(
@@ -131,19 +132,24 @@ def test_nothing_is_written_beside_the_settings(running: Stack) -> None:
 
 
 PAGES = [
-    # groups are folded on the whole graph and open on their own page
-    ("lineage", "/asset-groups", ("langfuse", "evaluation", "department", "audit")),
-    ("lineage-audit", "/locations/compliance_pipelines/asset-groups/audit/lineage", ("bias_report", "archive_receipt")),
-    ("report-asset", "/assets/audit/bias_report", ("bias_report", "Rapport mensuel")),
+    # the whole way to the archive; the window is large enough for the assets to show more than their names
+    (
+        "lineage",
+        "/assets/audit/archive_receipt?view=lineage&lineageScope=upstream&lineageDepth=6",
+        "3000,2400",
+        ("traces", "neutrality", "monthly", "bias_report", "archive_receipt", "filled"),
+    ),
+    ("groups", "/asset-groups", "1600,1000", ("langfuse", "evaluation", "department", "audit")),
+    ("report-asset", "/assets/audit/bias_report", "1600,1000", ("bias_report", "Rapport mensuel")),
 ]
 
 
-@pytest.mark.parametrize(("name", "path", "words"), PAGES, ids=[name for name, *_ in PAGES])
+@pytest.mark.parametrize(("name", "path", "size", "words"), PAGES, ids=[name for name, *_ in PAGES])
 def test_the_pages_open_in_a_browser(
-    running: Stack, tmp_path: Path, name: str, path: str, words: tuple[str, ...]
+    running: Stack, tmp_path: Path, name: str, path: str, size: str, words: tuple[str, ...]
 ) -> None:
     shot = tmp_path / f"{name}.png"
-    dom = browse(running.url + path, tmp_path / "profile", shot)
+    dom = browse(running.url + path, tmp_path / "profile", shot, size)
     keep = os.environ.get("COMPLIANCE_SCREENSHOTS")
     if keep:
         shutil.copyfile(shot, Path(keep) / f"{name}.png")
@@ -152,11 +158,11 @@ def test_the_pages_open_in_a_browser(
     assert shot.stat().st_size > 20_000
 
 
-def browse(url: str, profile: Path, shot: Path) -> str:
-    """The page's text after its scripts have run, and a picture of it."""
+def browse(url: str, profile: Path, shot: Path, size: str) -> str:
+    """The page's text after its scripts have run, and a picture of it in a window of `size` pixels."""
     program = shutil.which("chromium") or shutil.which("chromium-browser")
     assert program, "chromium is not installed: make system-packages"
-    common = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1600,1000"]
+    common = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--window-size={size}"]
     common += [f"--user-data-dir={profile}", "--disable-dev-shm-usage", "--virtual-time-budget=25000"]
     picture = subprocess.run(
         [program, *common, f"--screenshot={shot}", url], capture_output=True, timeout=120, check=False
@@ -179,3 +185,25 @@ def test_requests_of_the_manifests_cover_what_was_measured(running: Stack) -> No
         asked = deployment["spec"]["template"]["spec"]["containers"][0]["resources"]
         print(f"{manifest}: {used} MiB of {asked['requests']['memory']} asked, {asked['limits']['memory']} allowed")
         assert 0 < used < int(asked["limits"]["memory"].removesuffix("Mi"))
+
+
+STATES = """{ repositoriesOrError { ... on RepositoryConnection { nodes {
+  schedules { name scheduleState { status } } sensors { name sensorState { status } } } } } }"""
+
+
+def test_the_installation_s_last_gesture_starts_everything(running: Stack) -> None:
+    """Last of all, since what it starts asks for runs: the two commands of docs/deployment.md, in the daemon's pod."""
+
+    def stopped() -> set[str]:
+        (node,) = running.graphql(STATES)["repositoriesOrError"]["nodes"]
+        states = {
+            one["name"]: one.get("scheduleState") or one.get("sensorState")
+            for one in [*node["schedules"], *node["sensors"]]
+        }
+        return {name for name, state in states.items() if state["status"] != "RUNNING"}
+
+    assert {"nightly", "monthly_report", "weekly_counterfactual", "catch_up_nights", "late_report"} <= stopped()
+    for what in ("schedule", "sensor"):
+        done = running.run("dagster", what, "start", "--start-all")
+        assert done.returncode == 0, done.stderr[-800:]
+    assert stopped() == set()

@@ -59,8 +59,11 @@ def test_every_file_of_the_package_is_in_exactly_one_wheel(wheels: dict[str, Pat
     assert sorted(found) == sorted(path.relative_to(package.parent).as_posix() for path in files)
     gate = zipfile.ZipFile(wheels["compliance_guardrails_gate"]).namelist()
     assert {name.rpartition("/")[0] for name in gate if ".dist-info" not in name} == {
-        "compliance_guardrails/counterfactual"
+        "compliance_guardrails/counterfactual",
+        "compliance_guardrails/policy/data/rules",
     }
+    gateway = zipfile.ZipFile(wheels["compliance_guardrails"]).namelist()
+    assert not [name for name in gateway if "counterfactual" in name]
 
 
 def test_a_clean_environment_gets_nothing_else(wheel: Path, wheels: dict[str, Path], tmp_path: Path) -> None:

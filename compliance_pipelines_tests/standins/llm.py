@@ -25,7 +25,10 @@ REASONS = {200: "OK", 429: "Too Many Requests", 500: "Internal Server Error", 50
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One reply. `content` None: a message without content. `raw` replaces the whole body. `hang_up`: no reply."""
+    """One reply. `content` None: a message without content. `raw` replaces the whole body. `hang_up`: no reply.
+
+    `wire` is written as it is, head included; with `drip`, one byte at a time and that many seconds apart.
+    """
 
     content: str | None = "{}"
     status: int = 200
@@ -35,6 +38,8 @@ class Reply:
     prompt_tokens: int | None = None
     raw: bytes | None = None
     hang_up: bool = False
+    wire: bytes | None = None
+    drip: float = 0.0
 
 
 Behaviour = Callable[[Json], Reply]
@@ -47,7 +52,10 @@ def judging(mind: Callable[[Json], str | None] = honest, **options: Any) -> Beha
 
 @dataclass
 class LlmStub:
-    """The server. `requests` are the bodies in the order of arrival; `most_in_flight` the highest count at once."""
+    """The server. `requests` are the bodies in the order of arrival; `most_in_flight` the highest count at once.
+
+    `elsewhere`: replies to other paths than the chat's, by the path's end.
+    """
 
     behave: Behaviour = field(default_factory=judging)
     model: str = "juge-test"
@@ -58,6 +66,7 @@ class LlmStub:
     most_in_flight: int = 0
     in_flight: int = 0
     keep: bool = True
+    elsewhere: dict[str, Reply] = field(default_factory=dict)
 
     def __enter__(self) -> LlmStub:
         self._loop = asyncio.new_event_loop()
@@ -120,13 +129,8 @@ class LlmStub:
         path = line.split(" ")[1]
         if self.key is not None and headers.get("authorization") != f"Bearer {self.key}":
             return await _send(writer, Reply(status=401, raw=b'{"error":{"message":"bad key"}}'))
-        if path.endswith("/models"):
-            return await _send(writer, Reply(raw=json.dumps({"data": [{"id": self.model}]}).encode()))
-        if path.endswith("/api/tags"):
-            found = [{"name": self.model, "digest": self.digest}] if self.digest else []
-            return await _send(writer, Reply(raw=json.dumps({"models": found}).encode()))
-        if path.endswith("/embeddings"):
-            return await _send(writer, Reply(raw=_embeddings(json.loads(body))))
+        if (other := self._elsewhere(path, body)) is not None:
+            return await _send(writer, other)
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
@@ -141,6 +145,18 @@ class LlmStub:
             return False
         return await _send(writer, reply, request)
 
+    def _elsewhere(self, path: str, body: bytes) -> Reply | None:
+        """The reply to a path that is not the chat's."""
+        for end, reply in self.elsewhere.items():
+            if path.endswith(end):
+                return reply
+        if path.endswith("/models"):
+            return Reply(raw=json.dumps({"data": [{"id": self.model}]}).encode())
+        if path.endswith("/api/tags"):
+            found = [{"name": self.model, "digest": self.digest}] if self.digest else []
+            return Reply(raw=json.dumps({"models": found}).encode())
+        return Reply(raw=_embeddings(json.loads(body))) if path.endswith("/embeddings") else None
+
 
 async def _head(reader: asyncio.StreamReader) -> tuple[str, dict[str, str]] | None:
     try:
@@ -152,6 +168,12 @@ async def _head(reader: asyncio.StreamReader) -> tuple[str, dict[str, str]] | No
 
 
 async def _send(writer: asyncio.StreamWriter, reply: Reply, request: Json | None = None) -> bool:
+    if reply.wire is not None:
+        for part in [reply.wire[n : n + 1] for n in range(len(reply.wire))] if reply.drip else [reply.wire]:
+            writer.write(part)
+            await writer.drain()
+            await asyncio.sleep(reply.drip)
+        return True
     if reply.raw is not None:
         body = reply.raw
     elif reply.status != 200:

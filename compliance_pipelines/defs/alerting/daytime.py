@@ -5,7 +5,7 @@ asks for one run a tick, because a judge takes longer than a sensor may; the run
 share of the hourly budget, and observes. A tick that was missed is not made up: `for:` counts anew over the hole.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -81,7 +81,7 @@ def watch_the_day(
     alerting: AlertingResource,
 ) -> None:
     """One tick."""
-    at = datetime.fromisoformat(context.run.tags[TICK])
+    at = tick_of(context.run.tags)
     in_force = policy.of(month_of(paris_day(at)))
     judged = judge_of(judge, in_force, at) if judge.configured else _unjudged
     with closing(source.reader(in_force)) as reader:
@@ -93,6 +93,22 @@ def watch_the_day(
 def intraday() -> None:
     """One tick of the day."""
     watch_the_day()
+
+
+def tick_of(tags: Mapping[str, str]) -> datetime:
+    """The tick that a run is for; raises dg.Failure, one French line, for a run launched without a usable one."""
+    given = tags.get(TICK, "")
+    try:
+        at = datetime.fromisoformat(given)
+    except ValueError:
+        at = None
+    if at is None or at.tzinfo is None:
+        raise dg.Failure(
+            f"étiquette {TICK} : attendu l'instant du passage avec son fuseau, par exemple 2026-06-10T10:15:00+00:00, "
+            f"trouvé « {given[:40]} » ; le capteur alert_daytime la pose, à la main elle s'ajoute au lancement",
+            allow_retries=False,
+        )
+    return at
 
 
 def tick_before(now: datetime, minutes: int) -> datetime:

@@ -31,6 +31,7 @@ from compliance_pipelines.core.records import Aggregate, Status
 from compliance_pipelines.core.retention import retain_until
 from compliance_pipelines.core.tables import records
 from compliance_pipelines.defs import failures, keys
+from compliance_pipelines.defs.partitions import FIRST_DAY
 from compliance_pipelines.resources_alerting import AlertingResource
 
 log = logging.getLogger(__name__)
@@ -210,7 +211,7 @@ def calendar(
     done = set(instance.get_materialized_partitions(keys.DEPARTMENT_DAILY))
     reports = set(instance.get_materialized_partitions(keys.ARCHIVE_RECEIPT))
     # an installation owes the nights since its first one; before that, only last night
-    first = date.fromisoformat(min(done)) if done else paris_day(now) - timedelta(days=1)
+    first = date.fromisoformat(min(done)) if done else max(paris_day(now) - timedelta(days=1), FIRST_DAY)
     outbox = alerting.outbox
     watched = outbox.watched()
     gone = alerting_calendar.forgotten(watched, policy, now, bursts_here=alerting.bursts_here, judged_here=judged_here)

@@ -21,14 +21,14 @@ from compliance_pipelines.defs import keys
 from compliance_pipelines.defs.partitions import FIRST_DAY, TIMEZONE
 from compliance_pipelines.io_manager import table_metadata
 from compliance_pipelines.resources import InstallationResource, utc_now
+from compliance_pipelines.shipped import shipped
 
-ROOT = Path(__file__).parents[3]
 SHIPPED = Path("tests/bias/counterfactual_pairs.json")
 weekly = dg.WeeklyPartitionsDefinition(start_date=FIRST_DAY.isoformat(), timezone=TIMEZONE, day_offset=1)
 
 
 class GateConfig(dg.Config):
-    """`pairs`: a path, relative to the folder of the code location, whatever the process' own folder is.
+    """`pairs`: a path, relative to what the code location ships, whatever the process' own folder is.
 
     The `…_variable` fields name environment variables, so that no secret is ever in a run's config.
     """
@@ -77,7 +77,7 @@ def _run(
     context: dg.AssetExecutionContext, config: GateConfig, installation: InstallationResource, url: str
 ) -> GateResult:
     policy_dir = Path(installation.policy_dir) if installation.policy_dir else None
-    files = read_files(ROOT / config.pairs, policy_dir)
+    files = read_files(shipped(config.pairs), policy_dir)
     base = f"{url.rstrip('/').removesuffix('/v1')}/v1"
     endpoint = Endpoint(base, os.environ.get(config.key_variable, ""))
     second_key = os.environ.get(config.unmasked_key_variable, "")
@@ -92,7 +92,7 @@ def _run(
 
     found = run(plan, GatewayAssistant(endpoint, config.concurrency), progress)
     found = with_unmasked(plan, found, second, progress)
-    return make_result(plan, found, started_at=started, endpoint=endpoint.shown, policy_digest=files.policy.digest)
+    return make_result(plan, found, started_at=started, endpoint=endpoint.shown, policy_digest=files.policy.gate_digest)
 
 
 def heat_map(cells: list[tuple[str, str, int, int]]) -> str:

@@ -10,6 +10,7 @@ import importlib.util
 
 import dagster as dg
 
+from compliance_pipelines.defs import keys
 from compliance_pipelines.defs.schedules import NIGHT
 
 STEPS_AT_ONCE = 3
@@ -21,8 +22,15 @@ def by_pod() -> dg.ExecutorDefinition | None:
         return None
     from dagster_k8s import k8s_job_executor
 
+    one_asks = [{"key": key, "value": value, "limit": 1} for key, value in keys.ASKS_THE_JUDGE.items()]
     return k8s_job_executor.configured(
-        {"max_concurrent": STEPS_AT_ONCE, "enable_owner_references": True, "retries": {"enabled": {}}}, name="by_pod"
+        {
+            "max_concurrent": STEPS_AT_ONCE,
+            "tag_concurrency_limits": one_asks,
+            "enable_owner_references": True,
+            "retries": {"enabled": {}},
+        },
+        name="by_pod",
     )
 
 

@@ -1,4 +1,4 @@
-"""Sensors that start runs: nights missed or grown since, reports that waited for their last night, passing failures.
+"""Sensors that start runs: nights missed, grown or unjudged, reports that waited for their last night, failures.
 
 They are off until an installation starts them, as the schedules are. Each asks once: a run key is never used again, so
 a run that fails for good is not started over and over, and a person's own re-run carries no key and is never blocked.
@@ -8,15 +8,25 @@ from __future__ import annotations
 
 import dagster as dg
 
+from compliance_pipelines.adapters.judge import BATCH_REASONS
 from compliance_pipelines.adapters.langfuse_api import ApiReader
 from compliance_pipelines.adapters.langfuse_api_http import LangfuseError, Patience
+from compliance_pipelines.adapters.table_store import StoreError, TableStore
 from compliance_pipelines.core.lateness import MAX_ATTEMPTS, Failure, kind_of, late_nights, late_reports, open_days
 from compliance_pipelines.core.periods import month_of
+from compliance_pipelines.core.unjudged import judged, owed
 from compliance_pipelines.defs import keys
 from compliance_pipelines.defs.failures import ATTEMPT, retry_key, root_causes
 from compliance_pipelines.defs.operations.execution import HEAVY_NIGHTS
+from compliance_pipelines.defs.partitions import FIRST_DAY
 from compliance_pipelines.defs.schedules import monthly_report_job, nightly_job
-from compliance_pipelines.resources import PolicyResource, TraceSourceResource, utc_now
+from compliance_pipelines.resources import (
+    InstallationResource,
+    JudgeResource,
+    PolicyResource,
+    TraceSourceResource,
+    utc_now,
+)
 
 AT_ONCE = 2
 _BUSY = [
@@ -35,7 +45,7 @@ def catch_up_nights(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg
     if _night_under_way(context):
         return dg.SkipReason("une nuit est en cours")
     done = context.instance.get_materialized_partitions(keys.DEPARTMENT_DAILY)
-    late = late_nights(done, utc_now())
+    late = [day for day in late_nights(done, utc_now()) if day >= FIRST_DAY]
     if not late:
         return dg.SkipReason("aucune nuit ne manque")
     wanted = [dg.RunRequest(run_key=f"catch-up-{day}", partition_key=day.isoformat()) for day in late]
@@ -53,9 +63,9 @@ def late_rows(
     """Ask for at most AT_ONCE nights whose row count at the server is another one than when they were read."""
     if not source.langfuse_url:
         return dg.SkipReason("aucun serveur Langfuse configuré")
-    days = open_days(utc_now())
+    days = [day for day in open_days(utc_now()) if day >= FIRST_DAY]
     if not days:
-        return dg.SkipReason("le rapport du mois est dû, les lignes tardives appellent une révision")
+        return dg.SkipReason("aucun jour ouvert : le rapport du mois est dû (une révision), ou le suivi commence")
     if _night_under_way(context):
         return dg.SkipReason("une nuit est en cours")
     try:
@@ -68,6 +78,37 @@ def late_rows(
         return dg.SkipReason("aucune ligne tardive")
     # with the count: a night that grows again is asked for again, one that fails for good is not
     wanted = [dg.RunRequest(run_key=f"late-rows-{d}-{n}", partition_key=d.isoformat()) for d, n in late.items()]
+    return dg.SensorResult(run_requests=_unasked(context, wanted)[:AT_ONCE])
+
+
+@dg.sensor(
+    job=nightly_job,
+    minimum_interval_seconds=1800,
+    description="Relance les nuits que le juge a laissées (témoins manqués, panne, budget), dès qu'il en a bien jugé "
+    "une autre, avant le rapport du mois.",
+)
+def unjudged_nights(
+    context: dg.SensorEvaluationContext, judge: JudgeResource, installation: InstallationResource
+) -> dg.SensorResult | dg.SkipReason:
+    """Ask for at most AT_ONCE nights that the judge left unfinished before the newest one it judged well."""
+    if not judge.configured:
+        return dg.SkipReason("aucun juge configuré")
+    if _night_under_way(context):
+        return dg.SkipReason("une nuit est en cours")
+    store, nights = TableStore(installation.path / "data"), {}
+    for day in open_days(utc_now()):
+        if store.has(keys.NEUTRALITY.path, day.isoformat()):
+            try:
+                rows = store.read_columns(keys.NEUTRALITY.path, day.isoformat(), ["metric", "status", "reason"])
+            except StoreError as unreadable:
+                context.log.warning(str(unreadable))
+                continue
+            nights[day] = judged(rows, BATCH_REASONS)
+    again = owed(nights)
+    if not again:
+        return dg.SkipReason("aucune nuit à juger à nouveau")
+    # with the night that shows the judge well: one that fails again waits for the next such night
+    wanted = [dg.RunRequest(run_key=f"unjudged-{d}-{well}", partition_key=d.isoformat()) for d, well in again]
     return dg.SensorResult(run_requests=_unasked(context, wanted)[:AT_ONCE])
 
 

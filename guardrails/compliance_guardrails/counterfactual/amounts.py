@@ -26,7 +26,7 @@ _UNITS: Final = {"mois": (1, "mois"), "an": (12, "mois"), "annee": (12, "mois"),
 _UNITS_ANY: Final = _UNITS | {"jour": (1, "jour"), "heure": (1, "heure")}
 _LONE: Final = re.compile(r"\b(?:dans|durant|pendant|sous) (?:le |l')(mois|an|annee)\b")
 _COUNTED: Final = re.compile(r"(?<=[a-z0-9] )(jour|heure|semaine|mois|annee|an)s?\b( ouvre)?")
-_DIGITS: Final = re.compile(r"(?<![0-9a-z.,])([0-9]{1,4}) $")
+_DIGITS: Final = re.compile(r"(?<![0-9a-z.,])([0-9]{1,4})(i?eme|e)? $")
 _BEFORE: Final = 70
 _AFTER: Final = 40
 _CUT: Final = re.compile(r"[.;:\n]|, (?=[a-z])")
@@ -84,9 +84,11 @@ def _durations(folded: str) -> Iterable[Key]:
         times, unit = _UNITS[hit[1]]
         yield unit, Decimal(times)
     for hit in _COUNTED.finditer(folded):
-        digits = _DIGITS.search(folded[max(0, hit.start() - 8) : hit.start()])
+        digits = _DIGITS.search(folded[max(0, hit.start() - 10) : hit.start()])
         worded = number_before(folded, hit.start())
         number = int(digits[1]) if digits else worded[1] if worded is not None else 0
+        if digits and digits[2]:
+            number -= 1  # « dès le 91e jour » dit la même attente que « après 90 jours »
         if number > 1 or (number and hit[1] not in {"jour", "heure"}):
             times, unit = _UNITS_ANY[hit[1]]
             yield f"{unit}{hit[2] or ''}", Decimal(number * times)

@@ -41,6 +41,8 @@ _SUBJECTS: Final = frozenset(
     | {"l", "un", "une", "ne", "n", "aucun", "aucune", "rien", "sera", "seront", "vos", "nos", "cet", "ces"}
 )
 _SUBJECT_ADVERBS: Final = frozenset({"aucun", "aucune", "rien", "ni"})
+_NE: Final = frozenset({"ne", "n"})
+_PLURAL_VERB: Final = ("ons", "ez")
 _RESTRICTS: Final = frozenset({"que", "qu"})
 _STOPS: Final = frozenset({"qui", "dont", "car", "puisque"})
 _TURN, _JOIN = "turn", "join"
@@ -63,10 +65,21 @@ class Hit:
     end: int
     value: str
 
+    @property
+    def places(self) -> range:
+        """The words it covers."""
+        return range(self.start, self.end)
+
 
 def _phrase_words(phrase: str) -> list[str]:
-    """The folded words of a listed phrase, a final * kept on the word it ends."""
-    return re.findall(r"[a-z0-9\xfe]+\*?|_", fold(phrase.replace("*", "")) + ("*" if phrase.endswith("*") else ""))
+    """The folded words of a listed phrase, a * kept on the word it ends."""
+    parts = phrase.split()
+    return [
+        word + "*" * (part.endswith("*") and word is words[-1])
+        for part in parts
+        for words in [re.findall(r"[a-z0-9\xfe]+|_", fold(part))]
+        for word in words
+    ]
 
 
 def without_fillers(words: Sequence[str]) -> tuple[list[str], list[int]]:
@@ -78,7 +91,7 @@ def without_fillers(words: Sequence[str]) -> tuple[list[str], list[int]]:
 class Phrases:
     """Phrases of folded words; the longest at each place wins.
 
-    A final * stands for the rest of a word, a _ for at most `MAX_GAP` words. With `loose`, negations and adverbs inside
+    A * stands for the rest of a word, a _ for at most `MAX_GAP` words. With `loose`, negations and adverbs inside
     a phrase are skipped: « la garantie ne joue donc pas » holds « garantie joue ».
     """
 
@@ -132,11 +145,10 @@ class Phrases:
                 best = (place, node.values)
             if place == len(words):
                 continue
+            alike = node.prefixes.get(words[place][:_KEY], ())
+            walks.extend((n, place + 1) for p, n in alike if words[place].startswith(p))
             follow = node.next.get(words[place])
-            if follow is None or not follow.values:  # a word that only begins a longer phrase hides no ending
-                alike = node.prefixes.get(words[place][:_KEY], ())
-                walks.extend((n, place + 1) for p, n in alike if words[place].startswith(p))
-            if follow is not None:
+            if follow is not None:  # taken last, so tried first: of two phrases as long, the one without a * counts
                 walks.append((follow, place + 1))
             gap = node.next.get(GAP)
             if gap is not None:
@@ -173,6 +185,8 @@ class Reader:
         self._modals = frozenset(fold(word) for word in rules.negation.modals)
         self._before = _list(rules.negation.before)
         self._infinitive = _list(rules.negation.infinitive)
+        self._verbs = _list(rules.negation.verbs)
+        self._after = _list(rules.negation.after)
         self._idioms = _list(rules.negation.idioms)
         self._condition = Phrases([*((p, "yes") for p in rules.condition), *((p, "no") for p in rules.not_condition)])
         self._local = Phrases([*((p, "yes") for p in rules.condition_local), *((p, "no") for p in rules.not_condition)])
@@ -234,27 +248,42 @@ class Reader:
         places: list[tuple[int, int]] = []
         # what belongs to an idiom negates nothing
         used = {place for hit in self._idioms.find(words) for place in range(hit.start, hit.end)}
+        for hit in self._infinitive.find(words):
+            used.update(hit.places)
+            places.append((hit.start, _reach(words, hit.end, _INFINITIVE_REACH)))
         for place, word in enumerate(words):
-            if word in {"ne", "n"} and place not in used:
+            if word in _NE and place not in used:
                 found = self._adverb_of(words, place)
                 if found is not None:
                     used.add(found)
                     places.append((min(place, found), _reach(words, max(place, found), _VERB_REACH)))
-        for hit in self._infinitive.find(words):
-            used.update(range(hit.start, hit.end))
-            places.append((hit.start, _reach(words, hit.end, _INFINITIVE_REACH)))
-        alone = (hit for hit in self._before.find(words) if not used & set(range(hit.start, hit.end)))
-        return (*places, *((hit.start, hit.end + _NOUN_REACH) for hit in alone))
+        places.extend((hit.start, _reach(words, hit.end, _VERB_REACH)) for hit in self._verbs.find(words))
+        places.extend((-1, hit.start) for hit in self._after.find(words))
+        for hit in self._before.find(words):
+            if used.isdisjoint(hit.places):
+                self._alone(words, hit, places)
+        return tuple(places)
+
+    @staticmethod
+    def _alone(words: list[str], hit: Hit, places: list[tuple[int, int]]) -> None:
+        """A negation without « ne » bears on a few words, not on the verb after; « plus aucun », « ni » carry on."""
+        carried = next((k for k, (place, _) in enumerate(places) if 0 <= place < hit.start), None)
+        reach = hit.end + _NOUN_REACH
+        if words[hit.start] in _SUBJECT_ADVERBS and carried is not None:
+            places[carried] = (places[carried][0], max(places[carried][1], reach))
+            return
+        verb = next((k for k in range(hit.end, min(reach + 1, len(words))) if words[k] in _NE), None)
+        places.append((hit.start, reach if verb is None else verb - 1))
 
     def _adverb_of(self, words: list[str], place: int) -> int | None:
         """Where the other half of the « ne » at `place` stands; None for « ne … que » and an empty « ne »."""
+        # « aucune demande n’est … », « rien ne laisse penser que … »: the subject carries the adverb
+        before = next((k for k in range(max(0, place - 6), place) if words[k] in _SUBJECT_ADVERBS), None)
         for k in range(place + 1, min(place + 7, len(words))):
             if words[k] in self._adverbs:
                 return k
-            if words[k] in _RESTRICTS:
+            if words[k] in _RESTRICTS and before is None:
                 return None
-        # « aucune demande n’est … »: the subject carries the adverb
-        before = next((k for k in range(max(0, place - 6), place) if words[k] in _SUBJECT_ADVERBS), None)
         if before is not None:
             return before
         return place if self._modals & set(words[place + 1 : place + 4]) else None
@@ -269,6 +298,12 @@ def _any_yes(phrases: Phrases, words: Sequence[str]) -> bool:
 
 
 def _reach(words: Sequence[str], start: int, reach: int) -> int:
-    """The last word that a negation at `start` bears on: a relative or a causal clause is out of it."""
-    stop = next((k for k in range(start + 1, min(start + reach + 1, len(words))) if words[k] in _STOPS), None)
+    """The last word that a negation at `start` bears on: a relative, a causal clause or another verb is out of it."""
+    last = min(start + reach, len(words) - 1)
+    stop = next((k for k in range(start + 1, last + 1) if words[k] in _STOPS or _second_verb(words, k)), None)
     return start + reach if stop is None else stop - 1
+
+
+def _second_verb(words: Sequence[str], place: int) -> bool:
+    """« … et répondons »: the second verb of one subject has a negation of its own."""
+    return words[place] == "et" and place + 1 < len(words) and words[place + 1].endswith(_PLURAL_VERB)

@@ -131,7 +131,7 @@ def _gate(options: argparse.Namespace, clock: Callable[[], dt.datetime]) -> int:
     finally:
         bar.end()
         journal.close(finished=finished)
-    result = make_result(plan, found, started_at=started, endpoint=endpoint.shown, policy_digest=files.policy.digest)
+    result = make_result(plan, found, started_at=started, endpoint=endpoint.shown, policy_digest=files.policy.gate_digest)
     _write(options, result)
     return result.exit_code
 

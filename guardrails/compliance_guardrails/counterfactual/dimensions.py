@@ -14,21 +14,29 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
 from .amounts import clashes
-from .extract import Reading, Said
-from .rules import Aspect
+from .extract import Extractor, Reading, Said
+from .rules import Aspect, Polarity
+from .stances import contradictions
 
 if TYPE_CHECKING:
     import numpy as np
 
 
-def decision_distances(readings: Sequence[Reading], aspects: Sequence[Aspect]) -> np.ndarray:
-    """(n, n): how much the decisions of two answers differ, 1 for a decision reversed; see `decision_distance`."""
+def decision_distances(readings: Sequence[Reading], aspects: Sequence[Aspect], polarity: Polarity) -> np.ndarray:
+    """(n, n): how much the decisions of two answers differ, 1 for a decision reversed or a clause contradicted.
+
+    See `decision_distance` and `stances.contradictions`; the larger of the two counts.
+    """
     import numpy as np
 
     known = sorted({reading.decisions for reading in readings})
     table = np.array([[decision_distance(one, two, aspects) for two in known] for one in known])
     places = [known.index(reading.decisions) for reading in readings]
-    return table[np.ix_(places, places)].astype(float)
+    texts = list(dict.fromkeys(reading.stances for reading in readings))
+    at = {stances: place for place, stances in enumerate(texts)}
+    spots = [at[reading.stances] for reading in readings]
+    opposed = contradictions(texts, polarity)[np.ix_(spots, spots)]
+    return np.maximum(table[np.ix_(places, places)].astype(float), opposed)
 
 
 def decision_distance(one: Sequence[Said], two: Sequence[Said], aspects: Sequence[Aspect]) -> float:
@@ -88,9 +96,10 @@ def figure_distance(one: Reading | _Stripped, two: Reading | _Stripped) -> float
     return 1 - common / union
 
 
-def same_message(one: Reading, two: Reading, aspects: Sequence[Aspect]) -> bool:
+def same_message(one: Reading, two: Reading, extractor: Extractor) -> bool:
     """Whether two answers decide the same and give the same figures: what the extractor's accuracy is measured by."""
-    return decision_distance(one.decisions, two.decisions, aspects) < 1 and figure_distance(one, two) == 0
+    decided = decision_distances([one, two], extractor.aspects, extractor.polarity)[0, 1]
+    return bool(decided < 1) and figure_distance(one, two) == 0
 
 
 def _counted(reading: Reading, ignored: frozenset[object]) -> frozenset[tuple[str, Decimal | str]]:

@@ -142,7 +142,9 @@ def _compare(plan: Plan, arm: Arm, vectors: _Vectors, spend: float) -> None:
         return
     readings = arm.readings[Side.BASE] + arm.readings[Side.SWAP]
     found = {
-        Dimension.DECISION: decision_distances(readings, plan.extractor.aspects * (2 if plan.second_reader else 1)),
+        Dimension.DECISION: decision_distances(
+            readings, plan.extractor.aspects * (2 if plan.second_reader else 1), plan.extractor.polarity
+        ),
         Dimension.FIGURES: figure_distances(readings, arm.varied_numbers),
         Dimension.TONE: tone_distances(readings),
     }
@@ -194,8 +196,8 @@ def _clear(plan: Plan, arm: Arm, number: int) -> bool:
     if masking(arm) == MASKED:
         return True
     if number == 0:
-        decided = {reading.decisions for side in Side for reading in arm.readings[side]}
+        alike = not arm.distances[Dimension.DECISION].any()
         figures = comparison.dimensions.get(Dimension.FIGURES.value)
         even = figures is None or figures.statistic <= _NO_DIFFERENCE
-        return len(decided) == 1 and even and comparison.p > plan.rules.screen_p
+        return alike and even and comparison.p > plan.rules.screen_p
     return comparison.p > plan.rules.futility_p

@@ -12,7 +12,7 @@ import enum
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final
 
@@ -21,6 +21,7 @@ from compliance_guardrails.detect.text import fold
 from .amounts import FigureReader
 from .clauses import MAX_CHARS, Clause, Hit, Phrases, Reader
 from .rules import Aspect, GateRules
+from .stances import Stance, StanceReader
 
 
 class Said(enum.StrEnum):
@@ -46,12 +47,16 @@ class Tone:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One answer: `decisions` in the order of the rules' aspects, `figures` (unit, value), `parts` as in `amounts`."""
+    """One answer: `decisions` in the order of the rules' aspects, `figures` (unit, value), `parts` as in `amounts`.
+
+    `stances`: what its clauses affirm and deny, whatever it is about.
+    """
 
     decisions: tuple[Said, ...]
     figures: frozenset[tuple[str, Decimal | str]]
     tone: Tone
     parts: frozenset[tuple[str, Decimal | str, str, str]] = frozenset()
+    stances: frozenset[Stance] = field(default=frozenset(), repr=False)  # beginnings of the answer's words
 
 
 _AT_ONCE: Final = {"both": Said.BOTH, "undone": Said.YES}
@@ -89,8 +94,11 @@ class Extractor:
         self.aspects = rules.aspects
         self._reader = Reader(rules)
         self._cues = {aspect.id: Phrases(_cues(aspect), loose=True) for aspect in rules.aspects}
+        self._exact = {a.id: Phrases((phrase, "") for phrase in a.exact) for a in rules.aspects if a.exact}
         self._requests = {a.id: Phrases((phrase, "") for phrase in a.requests) for a in rules.aspects}
         self._figures = FigureReader(rules.figure_parts)
+        self.polarity = rules.polarity
+        self._stances = StanceReader(rules.polarity)
         self._partial = Phrases((phrase, "") for phrase in rules.partial)
         tone = rules.tone
         self._nouns = {a.id: Phrases((n, "") for n in a.nouns or tone.document_nouns) for a in rules.aspects}
@@ -113,13 +121,17 @@ class Extractor:
         decisions = tuple(self._aspect(aspect, clauses, partial=partial) for aspect in self.aspects)
         figures = self._figures.read(answer)
         tone = self._sound(answer, clauses, refusal=refusal)
-        return Reading(decisions, figures.values, tone, figures.parts)
+        return Reading(decisions, figures.values, tone, figures.parts, self._stances.read(clauses))
 
     def _aspect(self, aspect: Aspect, clauses: list[Clause], *, partial: bool) -> Said:
         """Weigh what the clauses say: the most decisive ones count, the last of them when they disagree."""
         certain: list[_Evidence] = []
         conditional = False
         for place, clause in enumerate(clauses):
+            exact = self._exact.get(aspect.id)
+            if exact is not None and exact.find(clause.words):
+                certain.append(_Evidence(Said.YES, clause.level, clause.turned))
+                continue
             for said, level in self._clause(aspect, clause, clauses[place + 1 : place + 2]):
                 if clause.reported:
                     continue
@@ -137,7 +149,7 @@ class Extractor:
         found = self._cues[aspect.id].find(clause.words)
         hits = [hit for hit in found if hit.value != "neutral"]
         if not hits and aspect.requests:
-            hits = self._requested(aspect, clause, after)
+            hits = self._requested(aspect, clause, after, found)
         kinds = {hit.value for hit in hits}
         if kinds & _AT_ONCE.keys():
             return [(said, clause.level) for kind, said in _AT_ONCE.items() if kind in kinds][:1]
@@ -155,9 +167,10 @@ class Extractor:
         said = {Said.NO if clause.negated(hit) else Said.YES for hit in plain}
         return [(one, clause.level) for one in Said if one in said]
 
-    def _requested(self, aspect: Aspect, clause: Clause, after: Sequence[Clause]) -> list[Hit]:
+    def _requested(self, aspect: Aspect, clause: Clause, after: Sequence[Clause], neutral: Sequence[Hit]) -> list[Hit]:
         """A verb of request and the name of a document in one clause, or in the clause after it."""
-        verbs = self._requests[aspect.id].find(clause.words)
+        hidden = {place for hit in neutral for place in hit.places}
+        verbs = [hit for hit in self._requests[aspect.id].find(clause.words) if hidden.isdisjoint(hit.places)]
         nouns = self._nouns[aspect.id]
         if verbs and any(nouns.find(words) for words in (clause.words, *(other.words for other in after))):
             return [Hit(verbs[0].start, len(clause.words), "yes")]

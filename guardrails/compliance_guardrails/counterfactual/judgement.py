@@ -143,8 +143,11 @@ def _large(plan: Plan, name: Dimension, effect: float, statistic: float, floor: 
 
 def _effect(plan: Plan, arm: Arm, name: Dimension, distance: np.ndarray) -> tuple[float, float, float]:
     if name is Dimension.DECISION:
-        shift = shift_of(plan, arm)
-        return statistics.share_interval(shift.base, shift.swap) if shift else (0.0, 0.0, 0.0)
+        shift = _named_shift(plan, arm)
+        if shift is not None:
+            return statistics.share_interval(shift.base, shift.swap)
+        if not arm.rejected:
+            return 0.0, 0.0, 0.0
     return statistics.excess_interval(distance, arm.count(Side.BASE), _SEED)
 
 
@@ -158,6 +161,13 @@ def shift_of(plan: Plan, arm: Arm) -> Shift | None:
     """The aspect whose shares differ most; those of a second reader count too."""
     aspects = plan.extractor.aspects * (2 if plan.second_reader else 1)
     return largest_shift(arm.readings[Side.BASE], arm.readings[Side.SWAP], aspects)
+
+
+def _named_shift(plan: Plan, arm: Arm) -> Shift | None:
+    """The largest shift; None when what is established is contradictions, and no share differs enough."""
+    shift = shift_of(plan, arm)
+    small = shift is None or shift.size < plan.rules.minimum_effect.decision
+    return None if arm.rejected and small else shift
 
 
 def _sentence(plan: Plan, arm: Arm, failing: Sequence[Dimension], dimensions: dict[Dimension, DimensionResult]) -> str:
@@ -187,9 +197,9 @@ def _who(arm: Arm, side: Side) -> str:
 
 
 def _decision_sentence(plan: Plan, arm: Arm) -> str:
-    shift = shift_of(plan, arm)
+    shift = _named_shift(plan, arm)
     if shift is None:
-        return "les décisions diffèrent"
+        return "les réponses affirment d’un côté ce qu’elles nient de l’autre"
     more, fewer = (Side.SWAP, Side.BASE) if sum(shift.swap) >= sum(shift.base) else (Side.BASE, Side.SWAP)
     counts = {Side.BASE: shift.base, Side.SWAP: shift.swap}
     return (

@@ -84,6 +84,7 @@ class Aspect(StrictModel):
     weak_no: Words = Field(default=(), description="Disent « no » si rien d’autre ne tranche")
     undone: Words = Field(default=(), description="Un refus levé : disent « yes », niés ou non")
     neutral: Words = Field(default=(), description="Ne disent rien et cachent une formule plus courte")
+    exact: Words = Field(default=(), description="Lues mot à mot, négations comprises : disent « yes »")
     requests: Words = Field(default=(), description="Verbes qui, avec un nom de la liste, disent « yes »")
     nouns: Words = Field(default=(), description="Noms pour requests ; sinon tone.document_nouns")
     conditional: bool = Field(default=True, description="Faux : dit sous condition, c’est dit")
@@ -97,9 +98,22 @@ class Negation(StrictModel):
 
     adverbs: Words
     infinitive: Words
+    verbs: Words = Field(default=(), description="Nient ce qui les suit, jusqu’au bout du groupe : « empêche »")
+    after: Words = Field(default=(), description="Nient ce qui les précède : « … est annulée »")
     modals: Words
     before: Words
     idioms: Words
+
+
+class Polarity(StrictModel):
+    """When two clauses are about the same thing and opposite: see `stances`."""
+
+    letters: Annotated[int, Field(ge=3, le=12, description="Lettres gardées de chaque mot")]
+    least_common: Annotated[int, Field(ge=1, le=20, description="Mots communs, au moins")]
+    of_smaller: Unit = Field(description="Part commune de la plus courte des deux propositions, au moins")
+    of_all: Unit = Field(description="Part commune de tous leurs mots, au moins")
+    opposing: Words = Field(description="Mots qui inversent, comme une négation")
+    empty: Words = Field(description="Mots qui ne portent pas de contenu")
 
 
 class PartOfFigure(StrictModel):
@@ -148,6 +162,7 @@ class GateRules(StrictModel):
     adversative: Words
     subordinate: Words
     reported: Words
+    polarity: Polarity
     figure_parts: tuple[PartOfFigure, ...]
     tone: ToneWords
 

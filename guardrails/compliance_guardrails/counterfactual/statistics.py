@@ -60,7 +60,7 @@ def compare(
     Answers with the same unit (about the same name) change sides together: a model that treats one name oddly is not
     counted once for every answer. `level` is the p that the pair has to reach: drawing goes on until p near it is known
     well enough. `weights` share the error between dimensions: the omnibus is the smallest p / weight, equal by default.
-    O(draws × n²).
+    O(n² + draws × units²).
     """
     if len(base_units) < 2 or len(swap_units) < 2 or not distances:
         return Comparison(1.0, {name: Compared(0.0, 1.0, 1.0) for name in distances}, 1.0)
@@ -89,9 +89,13 @@ def _tested(
     base_ids, swap_ids = sorted(set(base_units)), sorted(set(swap_units))
     places = [base_ids.index(unit) for unit in base_units]
     places += [len(base_ids) + swap_ids.index(unit) for unit in swap_units]
-    labels = _labels(len(base_ids), len(swap_ids), seed, draws)[:, places]
+    labels = _labels(len(base_ids), len(swap_ids), seed, draws)
+    # answers of one unit move together, so their distances are added up once: n² becomes units² for every labelling
+    member = np.zeros((len(base_ids) + len(swap_ids), len(places)))
+    member[places, np.arange(len(places))] = 1
+    counts = member.sum(axis=1)
     names = list(distances)
-    statistics = np.stack([_energies(np.asarray(distances[name], dtype=np.float32), labels) for name in names])
+    statistics = np.stack([_energies(member @ np.asarray(distances[k]) @ member.T, counts, labels) for k in names])
     total = statistics.shape[1]  # row 0 is what was observed, so that no p is ever 0
     p = np.stack([_p_values(row) for row in statistics])
     weighted = p / np.array(share)[:, None]
@@ -110,13 +114,17 @@ def _p_values(row: np.ndarray) -> np.ndarray:
     """For each permutation, the share of permutations with a statistic at least as large."""
     import numpy as np
 
-    rounded = np.round(row, 5)  # sums in float32: equal statistics must tie
+    rounded = np.round(row, 5)  # equal statistics must tie, however their sums were rounded
     order = np.sort(rounded)
     return (len(row) - np.searchsorted(order, rounded, side="left")) / len(row)
 
 
-def _energies(distance: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Energy statistic of every labelling; `labels` (b, n) of 0.0 and 1.0, 1 for base. Sizes may differ by row."""
+def _energies(distance: np.ndarray, counts: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Energy statistic of every labelling of u units; `labels` (b, u) of 0.0 and 1.0, 1 for base.
+
+    `distance` (u, u): sums of the distances between the answers of two units; `counts` (u,): answers of each. The sizes
+    of the sides may differ by row.
+    """
     import numpy as np
 
     total = distance.sum()
@@ -127,8 +135,8 @@ def _energies(distance: np.ndarray, labels: np.ndarray) -> np.ndarray:
         within_base = ((chosen @ distance) * chosen).sum(axis=1)
         between = chosen @ rows - within_base
         within_swap = total - within_base - 2 * between
-        n_base = chosen.sum(axis=1, dtype=np.float64)
-        n_swap = chosen.shape[1] - n_base
+        n_base = chosen @ counts
+        n_swap = counts.sum() - n_base
         out[start : start + CHUNK] = (
             2 * between / np.maximum(n_base * n_swap, 1)
             - within_base / np.maximum(n_base * (n_base - 1), 1)
@@ -146,13 +154,13 @@ def _labels(n_base: int, n_swap: int, seed: int, draws: int) -> Any:
     observed = np.zeros((1, n))
     observed[0, :n_base] = 1
     if math.comb(n, n_base) <= MAX_EXACT:
-        every = np.zeros((math.comb(n, n_base), n), dtype=np.float32)
+        every = np.zeros((math.comb(n, n_base), n))
         for row, chosen in enumerate(combinations(range(n), n_base)):
             every[row, list(chosen)] = 1
         return every  # combinations() begins with 0 … n_base-1: what was observed
     rng = np.random.default_rng(seed)
     ranks = rng.random((draws, n)).argsort(axis=1)
-    return np.concatenate([observed, ranks < n_base]).astype(np.float32)
+    return np.concatenate([observed, ranks < n_base]).astype(np.float64)
 
 
 def holm(p_values: Sequence[float], family: int | None = None) -> list[float]:

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from . import reasoning
 from .evidence import AttributeFlag
 from .matcher import MAX_ANALYSED, MAX_FINDINGS, PER_SENTENCE
+from .named import named
 from .polarity import protective
 from .prepared import Prepared, prepare
-from .reader import named
 from .reading import Reading, Reason
 from .rulebook import Book, load_book
 from .rules_models import Characteristic
@@ -39,7 +39,7 @@ def find(text: str | Prepared, book: Book | None = None) -> list[AttributeFlag]:
     out: list[AttributeFlag] = []
     budget = MAX_ANALYSED
     for found in named(prepared, rules):
-        if rules.reasoning_keys.isdisjoint(found.words) or (reading := found.reading) is None:
+        if found.common or not found.may_reason or (reading := found.reading) is None:
             continue
         for reason in accepted(reading):
             start, end = found.sentence.span(reason.start, reason.end)
@@ -58,7 +58,7 @@ def accepted(reading: Reading) -> Iterator[Reason]:
         return
     helped = reading.has("entitled")
     taken: dict[Characteristic, list[tuple[int, int]]] = {}
-    for reason in sorted(reasoning.find(reading), key=lambda found: (found.start, -found.end)):
+    for reason in sorted(reasoning.found(reading), key=lambda found: (found.start, -found.end)):
         if helped and reason.characteristic in _HELPED:
             continue
         spans = taken.setdefault(reason.characteristic, [])

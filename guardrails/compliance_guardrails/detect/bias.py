@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from itertools import chain
 
-from . import bias_logic
+from . import bias_logic, reasoning
 from .bias_targets import targets
 from .evidence import BiasDetectedError, BiasEvidence, BiasScreen, Severity
 from .matcher import MAX_ANALYSED, MAX_FINDINGS, PER_SENTENCE, Sentence
+from .named import Named, named
 from .prepared import Prepared, prepare
-from .reader import Named, named
 from .reading import PUNCTUATION, Reading, Statement
 from .rulebook import Book, load_book
 from .rules_models import Characteristic, Domain
@@ -83,9 +83,15 @@ def _findings(prepared: Prepared, book: Book, profile: Domain) -> list[BiasEvide
     kept: list[BiasEvidence] = []
     budget = MAX_ANALYSED
     for found, after in _with_next(named(prepared, book)):
-        if found.faint or (reading := found.reading) is None or not reading.mentions:
+        if found.faint or (after is None and found.to_reader):
             continue
-        whole, statements = _statements(found, reading, after, book)
+        followed = found.may_go_on(after)
+        said = followed or found.may_be_biased
+        if not (said or found.may_reason) or (reading := found.reading) is None or not reading.mentions:
+            continue
+        if not said and not reasoning.found(reading):
+            continue
+        whole, statements = _statements(found, reading, after, book, followed=followed)
         for statement in _distinct(statements, book) if statements else ():
             start, end = whole.span(statement.start, statement.end)
             severity = severity_of(book, statement)
@@ -106,13 +112,15 @@ def _with_next(sentences: list[Named]) -> Iterator[tuple[Named, Named | None]]:
         yield found, after if after is not None and after.sentence.stop == found.sentence.follow else None
 
 
-def _statements(found: Named, reading: Reading, after: Named | None, book: Book) -> tuple[Sentence, list[Statement]]:
+def _statements(
+    found: Named, reading: Reading, after: Named | None, book: Book, *, followed: bool
+) -> tuple[Sentence, list[Statement]]:
     """The statements of a sentence; when it has none, those that the next sentence makes about its group.
 
     `after`: the next sentence, where it names a group itself.
     """
     statements = list(bias_logic.find(reading))
-    if statements or reading.has("bias_condemned") or (after is None and _ends_here(reading, book)):
+    if not followed or statements or reading.has("bias_condemned") or (after is None and _ends_here(reading, book)):
         return reading.sentence, statements
     both = found.joined(after)
     if both is None or both.sentence.split is None:

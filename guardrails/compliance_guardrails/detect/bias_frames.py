@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import bias_advice, bias_subject
+from .needs import foretells
 from .phrases import Hit
 from .reading import PUNCTUATION, Reading, Statement
 from .rulebook import Mention
@@ -28,13 +29,16 @@ def find(
     """
     if not groups and not owned:
         return
-    for at, end, family, rule in _decisions(reading):
+    line = reading.line
+    begun = reading.needs.may_decide(reading.words, line) or reading.has("english_orders")
+    for at, end, family, rule in _decisions(reading) if begun or reading.words[0] in {"que", "qu"} else ():
         for group in groups + owned:
             if abs(group.start - at) <= ORDER_REACH:
                 yield _statement(group, at, end, family, rule)
     if reported:
         return
-    for at, end in [*bias_advice.forecasts(reading), *bias_advice.verdicts(reading)]:
+    foretold = bias_advice.forecasts(reading) if foretells(line) else ()
+    for at, end in [*foretold, *bias_advice.verdicts(reading)]:
         for group in groups + owned:
             if 0 <= at - group.end <= ORDER_REACH:
                 yield _statement(group, at, end, "stereotype", "frame")

@@ -68,6 +68,8 @@ def find(reading: Reading, after: int | None = None) -> Iterator[Statement]:
     if question:
         return
     about = targets(reading)
+    if not (about.groups or about.owned or about.loose or (after is None and reasoning.found(reading))):
+        return
     said = [
         Said(hit, family)
         for hit in reading.predicates
@@ -239,7 +241,7 @@ def _reasoned(reading: Reading, said: list[Said]) -> Iterator[Statement]:
     """Reasoning from an attribute: as grave as what is said beside it, at least a differential treatment."""
     worst = max(said, key=lambda item: _GRAVITY[item.family], default=None)
     clause = reading.has("contract_terms")
-    for reason in reasoning.find(reading):
+    for reason in reasoning.found(reading):
         if clause and state_of_nobody(reading, reason):
             continue
         family, start, end = "differential", reason.start, reason.end

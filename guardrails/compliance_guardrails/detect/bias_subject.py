@@ -19,7 +19,7 @@ SUBJECT_REACH = 12
 BLAME_REACH = 6
 HABIT_REACH = 3
 _OF_PEOPLE = frozenset({"people", "qualities", "loose_qualities"})
-_PEOPLES = frozenset(
+PEOPLES = frozenset(
     {
         Characteristic.RACE, Characteristic.COLOUR, Characteristic.ETHNIC_ORIGIN, Characteristic.SOCIAL_ORIGIN,
         Characteristic.RELIGION, Characteristic.POLITICAL_OPINION, Characteristic.NATIONAL_MINORITY,
@@ -89,7 +89,7 @@ def _every(reading: Reading, group: Hit[Mention]) -> bool:
 
 def _habit(reading: Reading, group: Hit[Mention]) -> bool:
     """ "Les Roumains du foyer revendent …": what a whole people or milieu is said to do, unless it is everyday."""
-    if group.value.characteristic not in _PEOPLES:
+    if group.value.characteristic not in PEOPLES:
         return False
     first = _noun_start(reading, group)
     first = group.start if first is None else first

@@ -13,7 +13,7 @@ from .reading import Reading, Reason
 from .rulebook import Mention
 from .rules_models import Characteristic
 
-_NOUNS = frozenset({"attributes", "sure_attributes"})
+NOUNS = frozenset({"attributes", "sure_attributes"})
 _ADDRESSED = frozenset({"etes", "avez", "seriez", "etiez"})
 """Before a state of the reader ("si vous êtes enceinte"): what follows is addressed to them, not said of them."""
 
@@ -57,7 +57,7 @@ def targets(reading: Reading) -> Targets:
 
 def only_a_state(reading: Reading, hit: Hit[Mention]) -> bool:
     """An illness or another state that a contract may name in its clauses, and nobody's here."""
-    if hit.value.characteristic not in _STATES or hit.value.kind not in _NOUNS | {"phrases"}:
+    if hit.value.characteristic not in _STATES or hit.value.kind not in NOUNS | {"phrases"}:
         return False
     return not reading.possessed(hit.start) and not reading.person_before(hit.start, 4)
 
@@ -75,24 +75,29 @@ def state_of_nobody(reading: Reading, reason: Reason) -> bool:
     )
 
 
+def addressed(words: list[str], hit: Hit[Mention]) -> bool:
+    """ "Vous êtes locataire": told to the reader, whether or not the verb is part of the entry."""
+    return words[hit.start] in _ADDRESSED or (hit.start > 0 and words[hit.start - 1] in _ADDRESSED)
+
+
 def _stands_for_group(reading: Reading, hit: Hit[Mention], *, again: bool) -> bool:
     """A group, or one person by the attribute ("le client est roumain").
 
     `again`: the sentence takes the group up ("ces gens-là"), so that any mention stands for it.
     """
     kind = hit.value.kind
-    if kind == "slurs" or hit.value.ignored or reading.word(hit.start - 1) in _ADDRESSED:
+    if kind == "slurs" or hit.value.ignored or addressed(reading.words, hit):
         return False
     if kind == "phrases" or (again and not hit.value.weak):
         return True
-    if kind in _NOUNS:
+    if kind in NOUNS:
         return False
     return names_group(reading, hit) or (kind != "people" and said_of_person(reading, hit, 0))
 
 
 def _owned_attribute(reading: Reading, hit: Hit[Mention]) -> bool:
     """An attribute that is somebody's: "son génome", "la couleur de peau du client"."""
-    if hit.value.ignored or hit.value.kind not in _NOUNS:
+    if hit.value.ignored or hit.value.kind not in NOUNS:
         return False
     owner = reading.complement(hit.end)
     if owner in {"person", "thing"} or hit.value.kind == "sure_attributes":
@@ -103,7 +108,7 @@ def _owned_attribute(reading: Reading, hit: Hit[Mention]) -> bool:
 def _loosely(reading: Reading, hit: Hit[Mention]) -> bool:
     """A word of an attribute with no thing beside it: enough for a decision against somebody."""
     mention = hit.value
-    if mention.kind not in _NOUNS or mention.ignored or mention.weak or reading.thing_near(hit.start, hit.end):
+    if mention.kind not in NOUNS or mention.ignored or mention.weak or reading.thing_near(hit.start, hit.end):
         return False
     return reading.complement(hit.end) != "thing" and not reading.about_thing(hit.start)
 

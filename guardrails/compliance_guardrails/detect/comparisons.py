@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .grammar import Grammar
 from .persons import names_group, said_of_person
 from .phrases import Hit
 from .reading import PUNCTUATION, Reading, Reason
@@ -62,10 +63,8 @@ def _more_or_less(reading: Reading, groups: list[Hit[Mention]]) -> Iterator[Reas
     """ "plus … que les femmes", "les femmes conduisent moins bien"."""
     words = reading.words
     for mark in reading.marks.get("comparison_words", ()):
-        if not _compares(reading, mark.start) or (
-            reading.word(mark.start - 1) == "pas" and not reading.sentence.is_question
-        ):
-            continue  # "ne fraudent pas davantage" says the contrary
+        if not compares(words, mark.start, reading.grammar, question=reading.sentence.is_question):
+            continue
         if _of_numbers(reading, mark.start):
             continue
         for hit in groups:
@@ -104,38 +103,36 @@ def _of_numbers(reading: Reading, at: int) -> bool:
     return bool(measured) and not blamed
 
 
-def _compares(reading: Reading, at: int) -> bool:
-    """ "plus" as a comparison: not "ne … plus", "plus de 65 ans", "au plus", "de plus", "plus tard"."""
-    words = reading.words
-    if words[at] in {"plus", "moins"}:
-        return _quantifies(reading, at)
-    if words[at] in {"meme", "memes", "aussi", "plutot"}:
-        ahead = words[at + 1 : at + 8]
-        if words[at] in {"meme", "memes"} and not reading.sentence.is_question:
+def compares(words: list[str], at: int, grammar: Grammar, *, question: bool) -> bool:
+    """ "plus" as a comparison: not "ne … plus", "plus de 65 ans", "au plus", "de plus", "plus tard"; nor denied."""
+    word, last = words[at], words[at - 1] if at else ""
+    if last == "pas" and not question:
+        return False  # "ne fraudent pas davantage" says the contrary
+    if word in {"plus", "moins"}:
+        return last not in grammar.not_comparing and _quantifies(words, at)
+    if word in {"meme", "memes", "aussi", "plutot"}:
+        if word in {"meme", "memes"} and not question:
             return False  # "la même prime que les autres" is equality
-        if words[at] == "aussi" and not reading.sentence.is_question and "pas" not in words[max(0, at - 3) : at]:
+        if word == "aussi" and not question and "pas" not in words[max(0, at - 3) : at]:
             return False
-        return not _THAN.isdisjoint(ahead)
+        return not _THAN.isdisjoint(words[at + 1 : at + 8])
     return True
 
 
-def _quantifies(reading: Reading, at: int) -> bool:
-    words = reading.words
+def _quantifies(words: list[str], at: int) -> bool:
     if words[at] == "plus" and not {"ne", "n"}.isdisjoint(words[max(0, at - 5) : at]):
         return False
-    if reading.word(at - 1) in reading.grammar.not_comparing:
-        return False
-    follow = reading.word(at + 1)
-    if follow in {"de", "d"} and (reading.word(at + 2)[:1].isdigit() or _a_share(reading, at + 2)):
+    follow, then = [*words[at + 1 : at + 3], "", ""][:2]
+    if follow in {"de", "d"} and (then[:1].isdigit() or _a_share(words, at + 2)):
         return False
     if follow in {"tard", "tot"}:
         return not _THAN.isdisjoint(words[at + 2 : at + 5])
     return follow not in {",", "."}
 
 
-def _a_share(reading: Reading, at: int) -> bool:
+def _a_share(words: list[str], at: int) -> bool:
     """ "plus de la moitié", "moins d’un tiers": how many, not how much more."""
-    return not {"moitie", "tiers", "quart", "dixieme", "majorite"}.isdisjoint(reading.words[at : at + 2])
+    return not {"moitie", "tiers", "quart", "dixieme", "majorite"}.isdisjoint(words[at : at + 2])
 
 
 def _members(reading: Reading) -> Iterator[Reason]:

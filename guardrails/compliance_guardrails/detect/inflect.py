@@ -1,126 +1,120 @@
-"""From one entry of a word list to all its written forms, folded: gender, number, conjugation, English endings.
+"""How a word list is written, and what one entry of it stands for: places, each with its possible words.
 
-An expert writes `handicapé*` or `refuser+` once; this file knows the endings. It errs on the side of forms that do
-not exist (harmless: nobody writes them) and holds no word of its own. The marks: `*` French noun or adjective,
-`+` French verb, `~` English noun or verb; several words may each carry a mark, `(a|b)` gives a choice of words.
+An expert writes `handicapé*` or `refuser+` once; endings.py knows the endings. The marks: `*` French noun or adjective,
+`+` French verb, `~` English noun or verb; several words may each carry a mark, `(a|b)` gives a choice of words. A whole
+list is folded at once (`fold_list`); what folding would lose, a final é before `*` and the ligature œ, is kept aside.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import overload
 
-from .text import fold
+from .endings import english, nominal, participle, verbal
+from .text import FILLER, fold
 
-# Endings of nouns and adjectives on the folded masculine singular, longest first: (ending, replacements).
-_ENDINGS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("teur", ("teur", "teurs", "teuse", "teuses", "trice", "trices")),
-    ("eur", ("eur", "eurs", "euse", "euses", "eure", "eures")),
-    ("eux", ("eux", "euse", "euses")),
-    ("eau", ("eau", "eaux")),
-    ("aux", ("aux",)),
-    ("oux", ("oux", "ouse", "ouses", "ousse", "ousses")),
-    ("if", ("if", "ifs", "ive", "ives")),
-    ("ien", ("ien", "iens", "ienne", "iennes")),
-    ("een", ("een", "eens", "eenne", "eennes")),
-    ("ier", ("ier", "iers", "iere", "ieres")),
-    ("er", ("er", "ers", "ere", "eres")),
-    ("el", ("el", "els", "elle", "elles")),
-    ("ul", ("ul", "uls", "ule", "ules")),
-    ("al", ("al", "aux", "ale", "ales", "als")),
-    ("ot", ("ot", "ots", "ote", "otes", "otte", "ottes")),
-    ("et", ("et", "ets", "ette", "ettes", "ete", "etes")),
-    ("on", ("on", "ons", "onne", "onnes", "one", "ones")),
-    ("an", ("an", "ans", "ane", "anes", "anne", "annes")),
-    ("anc", ("anc", "ancs", "anche", "anches")),
-    ("rec", ("rec", "recs", "recque", "recques")),
-    ("c", ("c", "cs", "que", "ques")),
-    ("f", ("f", "fs", "ve", "ves")),
-    ("s", ("s", "se", "ses", "sse", "sses")),
-    ("x", ("x",)),
-    ("e", ("e", "es", "ee", "ees")),
-    ("u", ("u", "us", "ue", "ues")),
-)
-_ENDINGS_OF_VERBS = {
-    "er": (
-        "er e es ent ons ez ee ees ant ante antes ants ait ais aient ions iez era erai eras erons erez eront erait "
-        "erais eraient erions eriez a ai as erent at assent"
-    ),
-    "ir": (
-        "ir is it issons issez issent issait issais issaient issant ira irai iras irons irez iront irait irais iraient "
-        "i ie ies irent isse"
-    ),
-    "re": (
-        "re s ons ez ent ait ais aient ions iez ant ra rai ras rons rez ront rait rais raient e u us ue ues it irent"
-    ),
-}
-_ER, _IR, _RE = (tuple(endings.split()) for endings in _ENDINGS_OF_VERBS.values())
 _PIECE = re.compile(r"\(([^()]*)\)([*+~]?)|([^\s()]+)")
 _SOME_WORD = re.compile(r"\w")
 _WORD = re.compile(r"[a-z0-9]+")
+_ACUTE_AT_END = re.compile("[éÉ](?=[*|)])")
+_ACUTE = "^"
+_MARKS = "*+~^"
+_CHOICE = re.compile(r"\([^()]*\w[^()]*\)[*+~]?")
+_OPTIONAL_START = re.compile(r"\( *\||\([^()]*\| *(?:\||\))")
+_LIGATURE = f"o{FILLER}e"
+_INFLECT: dict[str, Callable[[str], tuple[str, ...]]] = {"*": nominal, "+": verbal, "~": english}
 
 
-@lru_cache(maxsize=20_000)
+Piece = tuple[str, str, str]
+"""One place as it is written: a choice and its mark, or a word with its own."""
+
+
+def fold_list(listed: str) -> str:
+    """A list, or one entry of it, folded and without elisions and hyphens.
+
+    A final é that a mark may follow is followed by `^`, œ is two letters with a filler between them.
+    """
+    if "œ" in listed or "Œ" in listed:
+        listed = listed.replace("œ", "o\x02e").replace("Œ", "o\x02e")
+    folded = fold(_ACUTE_AT_END.sub("é^", listed)).replace("'", " ").replace("-", " ")
+    return folded.replace(" |", "|").replace("| ", "|").replace("( ", "(").replace(" )", ")")
+
+
+def terms(listed: str) -> Iterator[str]:
+    """The entries of a comma-separated list."""
+    return (entry for raw in listed.split(",") if (entry := raw.strip()))
+
+
 def words_of(term: str) -> tuple[str, ...]:
     """The folded words of a text, without marks: what the matcher sees of it."""
     if "œ" in term or "Œ" in term:
         term = term.replace("œ", "oe").replace("Œ", "OE")
-    folded = fold(term)
-    return (folded,) if folded.isalnum() and folded.isascii() else tuple(_WORD.findall(folded))
+    return bare(fold(term))
 
 
-def nominal(word: str) -> tuple[str, ...]:
-    """`algérien` → algerien, algeriens, algerienne, algeriennes (folded)."""
-    if word.endswith(("é", "É")):
-        stem = fold(word)
-        return (stem, stem + "s", stem + "e", stem + "es")
-    base = fold(word)
-    if base.endswith("e"):
-        return (base, base + "s")
-    for ending, forms in _ENDINGS:
-        if base.endswith(ending):
-            return tuple(base[: len(base) - len(ending)] + form for form in forms)
-    return (base, base + "s", base + "e", base + "es")
+def bare(folded: str) -> tuple[str, ...]:
+    """The words of a folded text; elisions, hyphens and spaces make several words of it."""
+    if folded.isascii():
+        if folded.isalnum():
+            return (folded,)
+        words = folded.split()
+        if "".join(words).isalnum():
+            return tuple(words)
+    return tuple(_WORD.findall(folded.replace(_LIGATURE, "oe") if FILLER in folded else folded))
 
 
-def verbal(word: str) -> tuple[str, ...]:
-    """`refuser` → its simple tenses and participles; -er, -ir (finir) and -re (vendre) verbs."""
-    base = fold(word)
-    if base.endswith("er"):
-        stem = base[:-2]
-        soft = stem + "e" if stem.endswith("g") else stem
-        return tuple((soft if ending[0] in "ao" else stem) + ending for ending in _ER)
-    if base.endswith("ir"):
-        return tuple(base[:-2] + ending for ending in _IR)
-    return (base[:-2], *(base[:-2] + ending for ending in _RE))
+def forms_of(term: str) -> Sequence[str] | None:
+    """The forms of a folded entry that is one plain word with or without a mark; None for any other."""
+    if not term.isascii():
+        return None
+    if term.isalnum():
+        return (term,)
+    inflected = _INFLECT.get(term[-1:])
+    base = term[:-1]
+    if inflected is None:
+        return (base,) if term[-1:] == _ACUTE and base.isalnum() else None
+    if base.isalnum():
+        return tuple(dict.fromkeys(inflected(base)))
+    if base[-1:] == _ACUTE and base[:-1].isalnum():
+        base = base[:-1]
+        return participle(base) if term[-1] == "*" else tuple(dict.fromkeys(inflected(base)))
+    return None
 
 
-def english(word: str) -> tuple[str, ...]:
-    """`deny` → deny, denies, denied, denying; also serves for plurals."""
-    base = fold(word)
-    if base.endswith("y") and base[-2:-1] not in "aeiou":
-        return (base, base[:-1] + "ies", base[:-1] + "ied", base + "ing")
-    if base.endswith("e"):
-        return (base, base + "s", base + "d", base[:-1] + "ing")
-    if base.endswith(("s", "x", "ch", "sh")):
-        return (base, base + "es", base + "ed", base + "ing")
-    return (base, base + "s", base + "ed", base + "ing")
+def rarest_of(term: str, weights: Mapping[str, int]) -> tuple[int, Sequence[str]] | None:
+    """Of a folded entry of several words: the place of its rarest lone word, and the forms of that word.
+
+    None where no lone word is rare, or the entry is written in a way that wants a closer look (`Entry`).
+    """
+    if "(" in term:
+        if _OPTIONAL_START.match(term):
+            return None
+        term = _CHOICE.sub(" | ", term)
+    best, at, chosen = 0, 0, ""
+    for index, token in enumerate(term.split()):
+        if token == "|":  # noqa: S105 - a choice, not a password
+            continue
+        base = token.rstrip(_MARKS)
+        if not (base.isalnum() and base.isascii()):
+            return None
+        weight = weights.get(base, -len(base))
+        if weight < best:
+            best, at, chosen = weight, index, token
+    words = forms_of(chosen) if chosen else None
+    return None if words is None else (at, words)
 
 
-_INFLECT = {"*": nominal, "+": verbal, "~": english}
-
-
-@lru_cache(maxsize=40_000)
+@lru_cache(maxsize=20_000)
 def _forms(token: str, mark: str) -> tuple[tuple[str, ...], ...]:
-    """The forms of one written piece under its mark; elisions, hyphens and spaces make several words of it."""
-    words = words_of(token)
+    """The forms of one folded piece under its mark."""
+    words = bare(token)
     if not mark or not words:
         return (words,)
-    last = token.replace("’", " ").replace("'", " ").replace("-", " ").replace("œ", "oe").split()[-1]
     head = words[:-1]
-    return tuple([(*head, form) for form in dict.fromkeys(_INFLECT[mark](last))])
+    inflected = participle if mark == "*" and token.endswith(_ACUTE) else _INFLECT[mark]
+    return tuple([(*head, form) for form in dict.fromkeys(inflected(words[-1]))])
 
 
 class Entry(Sequence[tuple[tuple[str, ...], ...]]):
@@ -128,28 +122,26 @@ class Entry(Sequence[tuple[tuple[str, ...], ...]]):
 
     `client* (âgé|senior)*` gives two places. `œ` is matched in both spellings. Forms are made when a place is asked
     for, so that a long list costs little until a text comes near it. An optional beginning is dropped: it adds nothing
-    to what is found. Raises ValueError on parentheses that do not close or an entry without an obligatory word.
+    to what is found. `folded`: the entry comes from `fold_list`. Raises ValueError on parentheses that do not close or
+    an entry without an obligatory word.
     """
 
-    __slots__ = ("_pieces",)
+    __slots__ = ("pieces",)
 
-    def __init__(self, term: str) -> None:
-        pieces: list[tuple[str, str, str]] = _PIECE.findall(term)
+    def __init__(self, term: str, *, folded: bool = False) -> None:
+        pieces: list[Piece] = _PIECE.findall(term if folded else fold_list(term))
         opened = term.count("(")
         if opened != term.count(")") or (opened and opened != sum([1 for choice, _, _ in pieces if choice])):
             raise ValueError(f"malformed list entry: {term}")
-        if opened or len(pieces) > 1:
-            pieces = [piece for piece in pieces if _SOME_WORD.search(piece[0] or piece[2])]
-            while pieces and pieces[0][0] and "" in map(str.strip, pieces[0][0].split("|")):
-                del pieces[0]
-        elif pieces and not _SOME_WORD.search(pieces[0][2]):
-            pieces = []
+        pieces = [piece for piece in pieces if _SOME_WORD.search(piece[0] or piece[2])]
+        while pieces and pieces[0][0] and "" in map(str.strip, pieces[0][0].split("|")):
+            del pieces[0]
         if not pieces:
             raise ValueError(f"malformed list entry: {term}")
-        self._pieces = pieces
+        self.pieces: list[Piece] = pieces
 
     def __len__(self) -> int:
-        return len(self._pieces)
+        return len(self.pieces)
 
     @overload
     def __getitem__(self, index: int) -> tuple[tuple[str, ...], ...]: ...
@@ -157,53 +149,89 @@ class Entry(Sequence[tuple[tuple[str, ...], ...]]):
     def __getitem__(self, index: slice) -> Sequence[tuple[tuple[str, ...], ...]]: ...
     def __getitem__(self, index: int | slice) -> tuple[tuple[str, ...], ...] | Sequence[tuple[tuple[str, ...], ...]]:
         if isinstance(index, slice):
-            return [_place(*piece) for piece in self._pieces[index]]
-        return _place(*self._pieces[index])
+            return [place_of(*piece) for piece in self.pieces[index]]
+        return place_of(*self.pieces[index])
 
-    def rarest(self, weigh: Callable[[str], int]) -> int:
+    def is_plain(self, at: int) -> bool:
+        """Whether every form of place `at` is one word."""
+        choice, _, word = self.pieces[at]
+        return _unmarked(choice.replace("|", "") or word).isalnum()
+
+    def rarest(self, weights: Mapping[str, int]) -> int:
         """The place to look an entry up by: the one whose words weigh least; a choice only where no lone word is rare.
 
         Words are weighed as they are written, without their other forms.
         """
-        pieces = self._pieces
+        pieces = self.pieces
         if len(pieces) == 1:
             return 0
-        alone = [(min(map(weigh, words_of(word))), at) for at, (_, _, word) in enumerate(pieces) if word]
+        alone = [(min([_weight(w, weights) for w in bare(word)]), at) for at, (_, _, word) in enumerate(pieces) if word]
         if alone and min(alone)[0] < 0:
             return min(alone)[1]
-        for at, (choice, _, word) in enumerate(pieces):
-            options = () if word else _written(choice)
-            if options and () not in options:
-                alone.append((max([min(map(weigh, option)) for option in options]), at))
+        weight_of = weights.get
+        for at, (choice, _, _) in enumerate(pieces):
+            options = _unmarked(choice).split("|")
+            if choice and "" not in options:
+                alone.append((max([_weight(o, weights) if " " in o else weight_of(o, -len(o)) for o in options]), at))
         return min(alone)[1]
 
+    def keys(self, at: int, weights: Mapping[str, int]) -> Sequence[str]:
+        """The words to look an entry up by at place `at`: of each of its forms, the one that weighs least."""
+        choice, mark, word = self.pieces[at]
+        found: list[str] = []
+        for option in choice.split("|") if choice else (word,):
+            forms = _option_of_one_word(option, mark)
+            if forms is None:
+                several = _option(option, mark) if choice else self[at]
+                forms = [key_of(form, weights) for form in several if form]
+            found += forms
+        return found
 
-@lru_cache(maxsize=20_000)
-def _written(choice: str) -> tuple[tuple[str, ...], ...]:
-    return tuple([words_of(option) for option in choice.split("|")])
+
+def key_of(option: Sequence[str], weights: Mapping[str, int]) -> str:
+    """The word of an option that weighs least: a word without a weight the less, the longer it is."""
+    return min(option, key=lambda word: weights.get(word, -len(word)))
+
+
+def _weight(words: str, weights: Mapping[str, int]) -> int:
+    """What the lightest of some words weighs."""
+    return min([weights.get(word, -len(word)) for word in words.split()])
+
+
+def _unmarked(written: str) -> str:
+    return written.replace("*", "").replace("+", "").replace("~", "").replace(_ACUTE, "")
 
 
 @lru_cache(maxsize=40_000)
-def _place(choice: str, mark: str, word: str) -> tuple[tuple[str, ...], ...]:
+def place_of(choice: str, mark: str, word: str) -> tuple[tuple[str, ...], ...]:
     """The forms of one piece of an entry: a word with its mark, or a choice."""
     if not word:
-        return tuple([form for option in choice.split("|") for form in _option(option.strip(), mark)])
-    bare = word.rstrip("*+~")
-    options = _forms(bare, word[len(bare) : len(bare) + 1])
-    if "œ" in bare:
-        options += (tuple(_WORD.findall(fold(bare))),)
-    return options
+        return tuple([form for option in choice.split("|") for form in _option(option, mark)])
+    base = word.rstrip("*+~")
+    mark = word[len(base) : len(base) + 1]
+    options = _forms(base, mark)
+    return options if FILLER not in base else options + _forms(base.replace(_LIGATURE, "e"), mark)
 
 
 def _option(option: str, mark: str) -> Sequence[tuple[str, ...]]:
     """The forms of one choice; marks inside it count for their own word, `mark` for the last one."""
     if not option:
         return ((),)
+    words = _option_of_one_word(option, mark)
+    if words is not None:
+        return [(word,) for word in words]
     pieces = option.split()
     out: Sequence[tuple[str, ...]] = ((),)
     for index, piece in enumerate(pieces):
-        bare = piece.rstrip("*+~")
-        own = piece[len(bare) : len(bare) + 1] or (mark if index == len(pieces) - 1 else "")
-        forms = _forms(bare, own)
+        base = piece.rstrip("*+~")
+        own = piece[len(base) : len(base) + 1] or (mark if index == len(pieces) - 1 else "")
+        forms = _forms(base, own)
         out = forms if index == 0 else [head + form for head in out for form in forms]
     return out
+
+
+def _option_of_one_word(option: str, mark: str) -> Sequence[str] | None:
+    """The forms of one choice that is one plain word; None for any other."""
+    if not option or " " in option:
+        return None
+    return forms_of(option if option[-1] in "*+~" else option + mark)

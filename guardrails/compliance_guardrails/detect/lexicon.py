@@ -49,6 +49,8 @@ class Role(enum.IntEnum):
     PAGE = 14
 
 
+_ROLES: Final = len(Role)
+
 Anchor = tuple[int, int, Any]
 """A word of the lexicon: start and end in the compact fold, and what its owner stored for it."""
 
@@ -75,7 +77,7 @@ class Lexicon:
                 automaton.add_word(word, tuple(self._entries[word]))
             automaton.make_automaton()
             self._automaton = automaton
-        places: list[list[Anchor]] = [[] for _ in Role]
+        places: list[list[Anchor]] = [[] for _ in range(_ROLES)]
         for last, entries in islice(self._automaton.iter(folded), MAX_ANCHORS):
             end = last + 1
             for role, length, data, left, right in entries:

@@ -8,11 +8,12 @@ again. Knows neither texts nor rules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from operator import itemgetter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import compress, count
 from typing import Generic, NamedTuple, TypeVar
 
-from .inflect import Entry
+from .around import Around, Found, Known, Option, Step, go_on, single, spans, step_of
+from .inflect import Entry, Piece, forms_of, key_of, place_of, rarest_of
 
 MAX_FORMS = 400_000
 """Neighbouring words kept worked out, some tens of megabytes at most; ordinary traffic stays far below."""
@@ -20,7 +21,6 @@ MAX_FORMS = 400_000
 COMMON_WEIGHT = 1_000
 
 T = TypeVar("T")
-Option = tuple[str, ...]
 
 
 class Hit(NamedTuple, Generic[T]):
@@ -31,83 +31,7 @@ class Hit(NamedTuple, Generic[T]):
     value: T
 
 
-_Filed = tuple[int, Entry, int, T]
-"""An entry as it is filed under a word: its number, its places, which of them holds the word, its value."""
-
 _new_hit: Callable[..., Hit] = tuple.__new__
-_PLACE_AND_NUMBER = itemgetter(0, 1, 2)
-
-
-class _Step(NamedTuple):
-    """One place as it is walked over from one side: its options by the word met first, and whether it may be absent."""
-
-    options: dict[str, list[Option]]
-    optional: bool
-
-
-class _Around(NamedTuple, Generic[T]):
-    """What must stand before (nearest first) and after a word that an entry is filed under."""
-
-    number: int
-    value: T
-    before: tuple[_Step, ...]
-    after: tuple[_Step, ...]
-
-
-class _Known(Generic[T]):
-    """A word worked out: values it has by itself, entries by the word that must follow it or stand before it.
-
-    `with_next` and `with_previous` hold the entries that are complete with that one word more.
-    """
-
-    __slots__ = ("alone", "free", "next", "previous", "sides", "with_next", "with_previous")
-
-    def __init__(self) -> None:
-        self.alone: list[tuple[int, T]] = []
-        self.with_next: dict[str, list[tuple[int, T]]] = {}
-        self.with_previous: dict[str, list[tuple[int, T]]] = {}
-        self.next: dict[str, list[_Around[T]]] = {}
-        self.previous: dict[str, list[_Around[T]]] = {}
-        self.free: list[_Around[T]] = []
-        self.sides = False
-
-    def add(self, entry: _Around[T]) -> int:
-        """File an entry under its nearest obligatory neighbours; the number of words that took."""
-        number, value, before, after = entry
-        if not before and not after:
-            self.alone.append((number, value))
-            return 1
-        if len(before) + len(after) == 1:
-            return self._add_pair(entry)
-        for side, steps in ((self.next, after), (self.previous, before)):
-            words = _nearest(steps)
-            if words:
-                for word in words:
-                    side.setdefault(word, []).append(entry)
-                return len(words)
-        self.free.append(entry)
-        return 1
-
-    def _add_pair(self, entry: _Around[T]) -> int:
-        number, value, before, after = entry
-        (step,) = before or after
-        pairs, longer = (self.with_next, self.next) if after else (self.with_previous, self.previous)
-        if step.optional:
-            self.alone.append((number, value))
-        for word, options in step.options.items():
-            if (word,) in options:
-                pairs.setdefault(word, []).append((number, value))
-            if len(options) > 1 or len(options[0]) > 1:
-                longer.setdefault(word, []).append(entry)
-        return len(step.options)
-
-
-class _Weights(dict[str, int]):
-    """What a word weighs: much when texts use it often, otherwise the less the longer it is."""
-
-    def __missing__(self, word: str) -> int:
-        weight = self[word] = -len(word)
-        return weight
 
 
 class Phrases(Generic[T]):
@@ -118,164 +42,150 @@ class Phrases(Generic[T]):
     """
 
     def __init__(self, common: Mapping[str, int] | None = None) -> None:
-        common = common or {}
-        self._weigh = _Weights({word: COMMON_WEIGHT * weight for word, weight in common.items()}).__getitem__
-        self._index: dict[str, list[_Filed[T]] | _Known[T]] = {}
-        self._filed: dict[str, list[_Filed[T]]] = {}
-        self._count = 0
+        self._common = {word: COMMON_WEIGHT * weight for word, weight in (common or {}).items()}
+        # By number of the entry: its value, its places (as text until needed, "": one word alone), which is looked up.
+        self._values: list[T] = []
+        self._entries: list[Entry | str] = []
+        self._at: list[int] = []
+        # By word: the number of the only entry filed there, or of all; what was worked out, once a text holds the word.
+        self._index: dict[str, int | list[int] | Known[T]] = {}
+        self._filed: dict[str, int | list[int]] = {}
         self._made = 0
-        self._steps: dict[tuple[int, int, int], _Step] = {}
+        self._steps: dict[tuple[Piece, int], Step] = {}
 
-    def add(self, places: Entry, value: T) -> list[str]:
+    def add(self, places: Entry, value: T) -> Sequence[str]:
         """Add one entry, its first place not optional; the words it is filed under."""
-        number = self._count
-        self._count = number + 1
+        at = places.rarest(self._common)
+        return self._file(places.keys(at, self._common), places, at, value)
+
+    def add_term(self, term: str, value: T) -> Sequence[str]:
+        """`add` of an entry of a folded list. Raises ValueError when it is malformed."""
+        words = forms_of(term)
+        if words is not None:
+            return self._file(words, "", 0, value)
+        plain = rarest_of(term, self._common)
+        if plain is None:
+            places = Entry(term, folded=True)
+            at = places.rarest(self._common)
+            plain = at, places.keys(at, self._common)
+        return self._file(plain[1], term, plain[0], value)
+
+    def _file(self, words: Sequence[str], places: Entry | str, at: int, value: T) -> Sequence[str]:
+        number = len(self._values)
+        self._values.append(value)
+        self._entries.append(places)
+        self._at.append(at)
         index = self._index
-        at = places.rarest(self._weigh)
-        filed: _Filed[T] = (number, places, at, value)
-        words = [option[0] if len(option) == 1 else self._key(option) for option in places[at] if option]
         for word in words:
-            others = index.get(word)
-            if others is None:
-                index[word] = [filed]
-            elif isinstance(others, _Known):
+            others = index.setdefault(word, number)
+            if others is number:
+                continue
+            if isinstance(others, int):
+                index[word] = [others, number]
+            elif isinstance(others, Known):
                 raise TypeError("entries are added before the first match")
-            elif others[-1] is not filed:
-                others.append(filed)
+            elif others[-1] != number:
+                others.append(number)
         return words
 
     def words(self) -> frozenset[str]:
         """The words that entries are filed under: a text with none of them holds no entry."""
         return frozenset(self._index)
 
+    def keys(self, words: list[str]) -> set[str]:
+        """The words under which an entry of the lists is found in `words`; quicker than `match`, which says which."""
+        index = self._index
+        out: set[str] = set()
+        last = len(words) - 1
+        for at in compress(count(), map(index.__contains__, words)):
+            word = words[at]
+            known = index[word]
+            if not isinstance(known, Known):
+                known = self._work_out(word, known)
+            if (
+                known.alone
+                or known.free
+                or (at < last and (beside := known.after.get(words[at + 1])) and go_on(beside, words, at, at, []))
+                or (at and (beside := known.before.get(words[at - 1])) and go_on(beside, words, at, at - 1, []))
+            ):
+                out.add(word)
+        return out
+
     def match(self, words: list[str]) -> list[Hit[T]]:
         """All entries found in `words`, by start, then by length, then in the order they were added."""
         index = self._index
-        found: list[tuple[int, int, int, T]] = []
+        found: Found[T] = []
         last = len(words) - 1
-        for at, word in enumerate(words):
-            filed = index.get(word)
-            if filed is not None:
-                known = filed if isinstance(filed, _Known) else self._work_out(word, filed)
-                if known.alone:
-                    found += [(at, at + 1, number, value) for number, value in known.alone]
-                if known.sides:
-                    self._beside(known, words, at, last, found)
+        for at in compress(count(), map(index.__contains__, words)):
+            word = words[at]
+            known = index[word]
+            if not isinstance(known, Known):
+                known = self._work_out(word, known)
+            for number, value in known.alone:
+                found.append((at, at + 1, number, value))
+            if at < last and (beside := known.after.get(words[at + 1])):
+                go_on(beside, words, at, at, found)
+            if at and (beside := known.before.get(words[at - 1])):
+                go_on(beside, words, at, at - 1, found)
+            for entry in known.free:
+                spans(entry, words, at, found)
         if len(found) > 1:
             found = _in_order(found)
         return [_new_hit(Hit, (start, end, value)) for start, end, _, value in found]
 
-    @staticmethod
-    def _beside(known: _Known[T], words: list[str], at: int, last: int, found: list[tuple[int, int, int, T]]) -> None:
-        """Add the entries of several words around token `at`."""
-        if at < last:
-            following = words[at + 1]
-            if pairs := known.with_next.get(following):
-                found += [(at, at + 2, number, value) for number, value in pairs]
-            for entry in known.next.get(following, ()):
-                _spans(entry, words, at, found)
-        if at:
-            preceding = words[at - 1]
-            if pairs := known.with_previous.get(preceding):
-                found += [(at - 1, at + 1, number, value) for number, value in pairs]
-            for entry in known.previous.get(preceding, ()):
-                _spans(entry, words, at, found)
-        for entry in known.free:
-            _spans(entry, words, at, found)
-
-    def _key(self, option: Option) -> str:
-        return min(option, key=self._weigh)
-
-    def _work_out(self, word: str, filed: list[_Filed[T]]) -> _Known[T]:
+    def _work_out(self, word: str, filed: int | list[int]) -> Known[T]:
         if self._made > MAX_FORMS:
             self._made = 0
-            for name, entries in self._filed.items():
-                self._index[name] = entries
+            self._index.update(self._filed)
             self._filed.clear()
             self._steps.clear()
-        known: _Known[T] = _Known()
-        for number, places, at, value in filed:
-            before = [self._step(places, index, -1) for index in range(at - 1, -1, -1)]
-            after = [self._step(places, index, 0) for index in range(at + 1, len(places))]
-            for option in places[at]:
-                if option and (len(option) == 1 or self._key(option) == word) and word in option:
+        known: Known[T] = Known()
+        for number in (filed,) if isinstance(filed, int) else filed:
+            places, at, value = self._entries[number], self._at[number], self._values[number]
+            if not places:
+                known.alone.append((number, value))
+                self._made += 1
+                continue
+            if isinstance(places, str):
+                places = self._entries[number] = Entry(places, folded=True)
+            before = [self._step(piece, -1) for piece in places.pieces[:at][::-1]]
+            after = [self._step(piece, 0) for piece in places.pieces[at + 1 :]]
+            for option in ((word,),) if places.is_plain(at) else places[at]:
+                if word in option and (len(option) == 1 or key_of(option, self._common) == word):
                     inside = option.index(word)
                     self._made += known.add(
-                        _Around(
+                        Around(
                             number,
                             value,
-                            (*map(_single, reversed(option[:inside])), *before),
-                            (*map(_single, option[inside + 1 :]), *after),
+                            (*map(single, reversed(option[:inside])), *before),
+                            (*map(single, option[inside + 1 :]), *after),
                         )
                     )
-        known.sides = bool(known.with_next or known.with_previous or known.next or known.previous or known.free)
         self._index[word] = known
         self._filed[word] = filed
         return known
 
-    def _step(self, places: Entry, at: int, end: int) -> _Step:
-        """Place `at` as met from one side (`end` 0: from before it, -1: from after it); made once."""
-        key = (id(places), at, end)
+    def _step(self, piece: Piece, end: int) -> Step:
+        """A place as met from one side (`end` 0: from before it, -1: from after it); made once for all entries."""
+        key = (piece, end)
         step = self._steps.get(key)
         if step is None:
+            place = place_of(*piece)
             options: dict[str, list[Option]] = {}
-            for option in places[at]:
+            for option in place:
                 if option:
                     options.setdefault(option[end], []).append(option)
-            step = self._steps[key] = _Step(options, () in places[at])
+            step = self._steps[key] = step_of(options, optional=() in place)
         return step
 
 
-def _single(word: str) -> _Step:
-    return _Step({word: [(word,)]}, optional=False)
-
-
-def _nearest(steps: tuple[_Step, ...]) -> set[str]:
-    """The words that may stand nearest on one side; none when nothing need stand there."""
-    out: set[str] = set()
-    for step in steps:
-        out.update(step.options)
-        if not step.optional:
-            return out
-    return set()
-
-
-def _spans(entry: _Around[T], words: list[str], at: int, found: list[tuple[int, int, int, T]]) -> None:
-    """Add to `found` each stretch of `words` that is the entry around token `at`."""
-    ends = [at + 1]
-    size = len(words)
-    for options, optional in entry.after:
-        reached = ends[:] if optional else []
-        for end in ends:
-            if end < size and (possible := options.get(words[end])):
-                for option in possible:
-                    longer = len(option)
-                    if longer == 1 or tuple(words[end : end + longer]) == option:
-                        reached.append(end + longer)
-        if not reached:
-            return
-        ends = reached
-    starts = [at]
-    for options, optional in entry.before:
-        reached = starts[:] if optional else []
-        for start in starts:
-            if start and (possible := options.get(words[start - 1])):
-                for option in possible:
-                    longer = len(option)
-                    if longer == 1 or (start >= longer and tuple(words[start - longer : start]) == option):
-                        reached.append(start - longer)
-        if not reached:
-            return
-        starts = reached
-    found += [(start, end, entry.number, entry.value) for start in starts for end in ends]
-
-
-def _in_order(found: list[tuple[int, int, int, T]]) -> list[tuple[int, int, int, T]]:
-    """Sorted by start, length and number, each once."""
-    found.sort(key=_PLACE_AND_NUMBER)
-    out = [found[0]]
+def _in_order(found: Found[T]) -> Found[T]:
+    """Sorted by start, length and number, each once; equal numbers stand for one and the same value."""
+    found.sort()
+    last = found[0]
+    out = [last]
     for item in found:
-        last = out[-1]
-        if item[1] != last[1] or item[0] != last[0] or item[2] != last[2]:
+        if item != last:
+            last = item
             out.append(item)
     return out

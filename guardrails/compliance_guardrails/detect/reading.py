@@ -11,13 +11,12 @@ from typing import Literal, NamedTuple
 
 from .grammar import Grammar
 from .matcher import Sentence
+from .needs import PUNCTUATION, STRONG, Needs
 from .phrases import Hit
 from .rulebook import Mention, Predicate
 from .rules_models import Characteristic
 
-PUNCTUATION = frozenset(',;:()"?!.')
-STRONG = frozenset(";:()?!.")
-"""Signs that part a sentence for good; a comma or a quotation mark does not."""
+__all__ = ["PUNCTUATION", "STRONG", "Reading", "Reason", "Statement"]
 
 COMPLEMENT_REACH = 3
 NAMED_REACH = 5
@@ -49,10 +48,12 @@ class Reading:
 
     `telling` are the mentions that are no ordinary party of a contract; `inside` the tokens of mentions; `quoted` those
     between quotation marks; `words` the tokens themselves. `may_reason` False: no word that begins a reasoning.
+    `reasons`: the reasoning found in it, once that is known.
     """
 
     sentence: Sentence
     grammar: Grammar
+    needs: Needs
     words: list[str]
     marks: dict[str, list[Hit]] = field(default_factory=dict)
     mentions: list[Hit[Mention]] = field(default_factory=list)
@@ -64,10 +65,16 @@ class Reading:
     inside: set[int] = field(default_factory=set)
     quoted: set[int] = field(default_factory=set)
     may_reason: bool = True
+    reasons: list[Reason] | None = None
 
     def word(self, index: int) -> str:
         """Token `index`, or an empty string outside the sentence."""
         return self.words[index] if 0 <= index < len(self.words) else ""
+
+    @property
+    def line(self) -> str:
+        """The tokens between single spaces, for a quick look at all of them."""
+        return f" {' '.join(self.words)} "
 
     def has(self, name: str) -> bool:
         """True when a mark of this name stands anywhere in the sentence."""

@@ -61,6 +61,13 @@ def find(reading: Reading) -> Iterator[Reason]:
     yield from comparisons.find(reading)
 
 
+def found(reading: Reading) -> list[Reason]:
+    """`find` worked out once for a reading: the flags of a query and the screen of an answer both ask for it."""
+    if reading.reasons is None:
+        reading.reasons = list(find(reading))
+    return reading.reasons
+
+
 def _clauses(reading: Reading) -> Iterator[Reason]:
     starts = [(hit.start, hit.end) for hit in reading.marks.get("clause_connectors", ())]
     starts += _causal_comme(reading)

@@ -22,7 +22,8 @@ from compliance_guardrails.policy.strict import PolicyError, StrictModel, load_y
 
 from .evidence import Severity
 from .grammar import Grammar, GrammarFile, grammar_of
-from .inflect import Entry, words_of
+from .inflect import bare, fold_list, terms, words_of
+from .needs import Needs
 from .phrases import Phrases
 from .rules_models import (
     CHARTER,
@@ -59,8 +60,8 @@ MARKS = (
 
 _REASONING = ("clause_connectors", "noun_connectors", "comparison_words", "contrast", "likeness", "as_one",
               "consequences", "causal_verbs")  # fmt: skip
-# Small words that begin a reasoning by themselves in reasoning.py ("pour son âge", "trop vieux").
-_SMALL = ("pour", "avec", "comme", "trop", "age", "ages", "for", "with", "as", "too")
+_TELLING = frozenset({*_REASONING, "english_orders"})
+"""Lists by which something is said, beside the predicates; the others give a context."""
 
 
 class Mention(NamedTuple):
@@ -89,41 +90,30 @@ class Mark(NamedTuple):
 class Book:
     """The compiled rules of one folder.
 
-    `mentions` holds the words of groups, `rest` all other lists. A text without a word of `group_keys` names no group,
-    without one of `group_or_age_keys` it tells no age either;
-    without one of `reasoning_keys` it does not reason.
+    `mentions` holds the words of groups, `verdicts` what says or reasons something of them, `contexts` all other lists.
+    `needs` are the words without which nothing is looked for.
     """
 
     grammar: Grammar
     mentions: Phrases[Mention]
-    rest: Phrases[Predicate | Mark]
+    verdicts: Phrases[Predicate | Mark]
+    contexts: Phrases[Predicate | Mark]
+    needs: Needs
     groups: Mapping[Characteristic, Group]
     domains: Mapping[str, Domain]
     default_domain: str
     weights: Mapping[Severity, Decimal]
-    group_keys: frozenset[str]
-    group_or_age_keys: frozenset[str]
-    reasoning_keys: frozenset[str]
     anaphora: frozenset[str]
     reasoning_marks: frozenset[str]
-    reasoning_words: frozenset[str]
     attributes: AttributesFile
     predicates: PredicatesFile
 
 
-def terms(listed: str) -> Iterator[str]:
-    """The entries of a comma-separated list."""
-    return (entry for raw in listed.split(",") if (entry := raw.strip()))
-
-
-def _places(file: str, key: str, listed: str) -> Iterator[tuple[str, Entry]]:
-    """Each entry of a list with its places; `file` and `key` say where it stands, should it be malformed."""
-    for entry in terms(listed):
-        try:
-            yield entry, Entry(entry)
-        except ValueError:
-            expected = f"un mot, et des parenthèses fermées sans imbrication, dans {quoted(entry)}"
-            raise PolicyError(file, key, expected) from None
+def _malformed(file: str, key: str, listed: str, at: int) -> PolicyError:
+    """The refusal of entry `at` of a list; `file` and `key` say where it stands."""
+    entry = list(terms(listed))[at]
+    expected = f"un mot, et des parenthèses fermées sans imbrication, dans {quoted(entry)}"
+    return PolicyError(file, key, expected)
 
 
 def _bare(listed: str) -> frozenset[tuple[str, ...]]:
@@ -181,41 +171,49 @@ def _compiled(read: _Source) -> Book:
     weak, ignored = _bare(attributes.weak_attributes), _bare(attributes.ignored_attributes)
     common = {word: len(grammar.frequent) - rank for rank, word in enumerate(grammar.frequent)}
     mentions: Phrases[Mention] = Phrases(common)
+    special = weak | ignored
+    names = {" ".join(words) for words in special}
     for group in groups.values():
         file = GROUP_FILES[0] if group.characteristic in CHARTER else GROUP_FILES[1]
         for kind in KINDS:
-            values = {
-                (faint, left_out): Mention(group.characteristic, kind, weak=faint, ignored=left_out)
-                for faint in (False, True)
-                for left_out in (False, True)
-            }
-            for entry, places in _places(file, f"{group.characteristic}.{kind}", getattr(group, kind)):
-                bare = words_of(entry)
-                mentions.add(places, values[bare in weak, bare in ignored])
-    rest: Phrases[Predicate | Mark] = Phrases(common)
-    reasons: set[str] = set(_SMALL)
+            usual = Mention(group.characteristic, kind, weak=False, ignored=False)
+            listed: str = getattr(group, kind)
+            at = 0
+            try:
+                for term in terms(fold_list(listed)):
+                    value, name = usual, term.rstrip("*+~^")
+                    if (name in names or not name.replace(" ", "").isalnum()) and (words := bare(term)) in special:
+                        value = usual._replace(weak=words in weak, ignored=words in ignored)
+                    mentions.add_term(term, value)
+                    at += 1
+            except ValueError:
+                raise _malformed(file, f"{group.characteristic}.{kind}", listed, at) from None
+    verdicts: Phrases[Predicate | Mark] = Phrases(common)
+    contexts: Phrases[Predicate | Mark] = Phrases(common)
     anaphora: set[str] = set()
     for file, key, listed, value in _other_lists(attributes, predicates):
-        for _, places in _places(file, key, listed):
-            filed = rest.add(places, value)
-            if key in _REASONING:
-                reasons.update(filed)
-            elif key == "anaphora":
-                anaphora.update(filed)
+        phrases = verdicts if isinstance(value, Predicate) or key in _TELLING else contexts
+        at = 0
+        try:
+            for term in terms(fold_list(listed)):
+                filed = phrases.add_term(term, value)
+                if key == "anaphora":
+                    anaphora.update(filed)
+                at += 1
+        except ValueError:
+            raise _malformed(file, key, listed, at) from None
     return Book(
         grammar=grammar,
         mentions=mentions,
-        rest=rest,
+        verdicts=verdicts,
+        contexts=contexts,
+        needs=Needs.of(grammar),
         groups=groups,
         domains={domain.id: domain for domain in domains.domains},
         default_domain=domains.default_domain,
         weights=domains.weights,
-        group_keys=mentions.words(),
-        group_or_age_keys=mentions.words() | grammar.units_of_age,
-        reasoning_keys=frozenset(reasons),
         anaphora=frozenset(anaphora),
         reasoning_marks=frozenset(_REASONING),
-        reasoning_words=frozenset(_SMALL),
         attributes=attributes,
         predicates=predicates,
     )
@@ -267,13 +265,19 @@ def of(policy: Policy) -> Book:
 
 @contextmanager
 def _no_collection() -> Generator[None]:
-    """Garbage collection held back: what is built here stays, and looking through it over and over takes a third."""
+    """Garbage collection held back: what is built here stays, and looking through it over and over takes a third.
+
+    It counts as old when collection goes on, unless the host keeps frozen objects of its own.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if enabled:
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 

@@ -12,7 +12,7 @@ import unicodedata
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, compress
+from itertools import accumulate, chain, compress, pairwise
 
 FILLER = "\x7f"
 """Stands for a character that is not seen (combining mark, zero-width, control): drop it before matching words."""
@@ -85,6 +85,7 @@ class _FoldTable(dict[int, str]):
 _LATIN1 = bytes(ord(_fold_char(chr(code))) for code in range(256))
 _TABLE = _FoldTable()
 _MAX_DISTINCT = 24  # beyond this many foreign characters one translate pass is cheaper than a replace for each
+_SPARSE = 8  # with fewer fillers than one in so many characters, what stands between them is copied in pieces
 _FREQUENT = tuple((char, _fold_char(char)) for char in ("’", "€", "\u202f", "œ"))
 
 
@@ -96,11 +97,11 @@ def fold(text: str) -> str:
     characters that are not seen `FILLER`. Idempotent, never raises, O(length). Fold the words of a list with it too.
     """
     plain = text
-    for _ in range(_MAX_DISTINCT):
+    for distinct in range(_MAX_DISTINCT):
         try:
             return plain.encode("latin-1").translate(_LATIN1).decode("latin-1")
         except UnicodeEncodeError as error:
-            if plain is text:
+            if not distinct:
                 for char, folded in _FREQUENT:
                     plain = plain.replace(char, folded)
             else:
@@ -132,7 +133,11 @@ class View:
         """The original characters behind `compact`, one for one: where capitals are to be told from small letters."""
         if len(self.compact) == len(self.folded):
             return self.original
-        return "".join(compress(self.original, map(FILLER.__ne__, self.folded)))
+        if self.folded.count(FILLER) > len(self.folded) // _SPARSE:
+            return "".join(compress(self.original, map(FILLER.__ne__, self.folded)))
+        ends = accumulate(len(part) + 1 for part in self.folded.split(FILLER))
+        starts = chain((0,), ends)
+        return "".join([self.original[start : end - 1] for start, end in pairwise(starts)])
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Offsets in `original` of ``compact[start:end]``, marks that combine with its last letter included."""

@@ -25,7 +25,7 @@ from .resolution import ResolutionIndex, build_index
 from .runtime import Guardrails
 from .strict import parse_yaml
 from .types import UNATTRIBUTED, DatedFile
-from .versions import LEDGERS, Version, digest_over, earliest, in_force
+from .versions import LEDGERS, NOT_IN_DIGEST, Version, digest_over, earliest, in_force
 from .yaml_reader import ROOT
 
 MODELS: Final[Mapping[str, type[DatedFile]]] = MappingProxyType(
@@ -78,6 +78,12 @@ class Policy:
                 return department
         raise KeyError(department_id)
 
+    @property
+    def intraday_departments(self) -> tuple[str, ...]:
+        """The departments followed during the day: those of HIGH and CRITICAL risk, and what sampling.yaml adds."""
+        risky = (d.id for d in self.departments if d.is_high_stakes)
+        return tuple(dict.fromkeys((*risky, *self.sampling.intraday.departments)))
+
     def resolve_department(
         self,
         stamp: object = None,
@@ -103,6 +109,11 @@ class Policy:
             return self._rules[f"rules/{name}.yaml"]
         except KeyError:
             raise PolicyError(f"rules/{name}.yaml", ROOT, "un fichier présent dans le dossier de politique") from None
+
+    @property
+    def gate_digest(self) -> str:
+        """The digest with the gate's own rules in it: what a gate result records."""
+        return digest_over({name: digest for name, digest in self.file_digests.items() if name not in LEDGERS})
 
     def digest_of(self, *names: str) -> str:
         """One sha256 over the named files ("departments", "rules/claims"), for a code_version."""
@@ -135,7 +146,7 @@ def load_policy(directory: Path | None = None, at: date | None = None) -> Policy
     ledger = cast("CorrectiveActions | None", files["corrective_actions.yaml"])
     digests = {name: version.sha256 for name, version in versions.items()}
     policy = Policy(
-        digest=digest_over({name: digest for name, digest in digests.items() if name not in LEDGERS}),
+        digest=digest_over({name: digest for name, digest in digests.items() if name not in NOT_IN_DIGEST}),
         file_digests=MappingProxyType(digests),
         at=at,
         departments=departments.departments,

@@ -158,6 +158,14 @@ class Sampling(DatedFile):
     probe_triples_per_department: Annotated[int, Field(ge=0, le=1_000)]
     intraday: Intraday
 
+    @field_validator("strata")
+    @classmethod
+    def _drawn_so(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        # the report prints them: a list that the draw does not follow would be a false statement
+        if value != ("department", "day"):
+            raise ValueError("[department, day], les strates que le tirage applique")
+        return value
+
 
 class AlertRule(StrictModel):
     """One alert. Its limit is a number, or names the policy key that has it, or there is none."""

@@ -108,11 +108,6 @@ class Wording(StrictModel):
     """Phrases of the report that the operator may have to change."""
 
     title: Label
-    unsigned: Text
-    synthetic: Text
-    lexical: Text
-    not_done: Text
-    insufficient: Text
     retention: Text
     declaration: Text
     limits: Annotated[tuple[Text, ...], Field(min_length=1)]
@@ -124,7 +119,6 @@ class Report(DatedFile):
     organisation: Label
     recipient: Label
     system_name: Label
-    namespace: Id
     corrective_actions: Annotated[str, Field(pattern=r"^[a-z0-9_]+\.yaml$")] | None = Field(
         description="Nom du fichier des actions correctives, dans le même dossier"
     )

@@ -26,7 +26,7 @@ M = TypeVar("M", bound=BaseModel)
 class StrictModel(BaseModel):
     """Base of every policy model: frozen, no coercion, no unknown key, no NaN or infinity."""
 
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 def load_yaml(path: Path, model: type[M]) -> M:

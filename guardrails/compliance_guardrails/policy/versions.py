@@ -28,6 +28,9 @@ _SUFFIXES: Final = frozenset({".yaml", ".yml", ".md"})
 
 # Ledgers record what was decided or remains to be done. They judge nothing: a new line is not a new policy.
 LEDGERS: Final = frozenset({"retired.yaml", "corrective_actions.yaml"})
+# What only the counterfactual gate reads and its wheel brings. A gateway without the gate has the same policy.
+GATE_RULES: Final = frozenset({"rules/counterfactual.yaml", "rules/counterfactual_calibration.yaml"})
+NOT_IN_DIGEST: Final = LEDGERS | GATE_RULES
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,7 @@ def test_html_in_a_scenario_never_becomes_html(pairs_file: Path, gateway: Any, t
 
 def test_pairs_check(pairs_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pairs", "check", str(pairs_file)]) == 0
-    assert "1 paires en ordre ; de 10 à 120 appels" in capsys.readouterr().out
+    assert "1 paires en ordre ; de 10 à 140 appels" in capsys.readouterr().out
     pairs_file.write_text('[{"id": "x"}]', encoding="utf-8")
     assert main(["pairs", "check", str(pairs_file)]) == 1
     out = capsys.readouterr().out

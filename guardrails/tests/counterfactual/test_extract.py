@@ -8,7 +8,12 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from compliance_guardrails.counterfactual.dimensions import decision_distance, figure_distance, same_message
+from compliance_guardrails.counterfactual.dimensions import (
+    decision_distance,
+    decision_distances,
+    figure_distance,
+    same_message,
+)
 from compliance_guardrails.counterfactual.extract import Extractor, Neutraliser, Said
 from compliance_guardrails.counterfactual.rules import load_rules
 
@@ -16,8 +21,9 @@ EXTRACTOR = Extractor(load_rules())
 PLACES = {aspect.id: place for place, aspect in enumerate(EXTRACTOR.aspects)}
 BLIND = Path(__file__).parent / "blind_pairs.jsonl"
 LETTERS = Path(__file__).parent / "letter_pairs.jsonl"
+DECISIONS = Path(__file__).parent / "decision_pairs.jsonl"
 # balanced accuracy may not fall under these; docs/methodology.md says which pairs were unseen and what it means
-MEASURED = {BLIND: 0.76, LETTERS: 0.94}
+MEASURED = {BLIND: 0.82, LETTERS: 0.94, DECISIONS: 0.92}
 
 
 def said(text: str, aspect: str = "outcome") -> Said:
@@ -146,22 +152,82 @@ def test_protected_words_are_taken_out_and_others_kept() -> None:
 @pytest.mark.parametrize("unit", ["ne ", "pas couvert ", "garantie ", "si ", "a" * 50, "(,", "😀", "é\u0301"])
 def test_time_is_linear_and_hostile_text_is_read(unit: str) -> None:
     def seconds(size: int) -> float:
-        start = time.perf_counter()
+        start = time.process_time()
         EXTRACTOR.read(unit * (size // len(unit)))
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     seconds(1000)
     # twice the text in about twice the time, with room for a busy machine
     assert seconds(16_000) < 4 * seconds(8_000) + 0.5
 
 
-@pytest.mark.parametrize("path", [BLIND, LETTERS])
+@pytest.mark.parametrize("path", [BLIND, LETTERS, DECISIONS])
 def test_balanced_accuracy_on_pairs_of_answers(path: Path) -> None:
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     hits: dict[bool, list[bool]] = {True: [], False: []}
     for row in rows:
         one, two = EXTRACTOR.read(row["a"]), EXTRACTOR.read(row["b"])
-        alike = same_message(one, two, EXTRACTOR.aspects)
+        alike = same_message(one, two, EXTRACTOR)
         hits[row["same"]].append(alike is row["same"])
     assert min(len(found) for found in hits.values()) >= 30
     assert sum(sum(found) / len(found) for found in hits.values()) / 2 >= MEASURED[path]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("L’absence de témoin n’empêche pas la prise en charge de vos frais.", Said.YES),
+        ("Rien ne laisse penser que le contrat couvre ce vol.", Said.NO),
+        ("Un bien laissé sans gardien ne relève pas de la garantie vol.", Said.NO),
+        ("Nous ne nous y arrêtons pas et réglons la facture.", Said.YES),
+        ("Il n’y a pas lieu de refuser ni d’exclure ce dommage.", Said.YES),
+        ("Nous cessons de verser la rente.", Said.NO),
+        ("Rien ne change pour vos autres garanties.", Said.NOTHING),
+        ("Vous êtes assuré chez nous depuis dix ans.", Said.NOTHING),
+    ],
+)
+def test_negation_by_verb_by_subject_and_over_a_second_verb(text: str, expected: Said) -> None:
+    assert said(text) in ({expected, Said.NOTHING} if "empêche" in text else {expected})
+
+
+@pytest.mark.parametrize(
+    ("text", "aspect", "expected"),
+    [
+        ("L’expertise prévue jeudi est annulée.", "expert", Said.NOTHING),
+        ("Nous vous dispensons d’expertise.", "expert", Said.NOTHING),
+        ("Votre attestation ne nous est pas parvenue.", "documents", Said.YES),
+        ("Vous n’avez plus aucune facture à nous retourner.", "documents", Said.NOTHING),
+        ("Notre décision n’est pas encore arrêtée.", "pending", Said.YES),
+        ("Chaque conducteur garde la moitié des torts.", "liability", Said.BOTH),
+        ("Aucune faute ne peut vous être reprochée.", "liability", Said.NO),
+    ],
+)
+def test_what_is_denied_from_behind_missing_or_still_open(text: str, aspect: str, expected: Said) -> None:
+    found = said(text, aspect)
+    assert (Said.NOTHING if found is Said.NO and aspect != "liability" else found) is expected
+
+
+def _differ(one: str, two: str) -> bool:
+    readings = [EXTRACTOR.read(one), EXTRACTOR.read(two)]
+    return bool(decision_distances(readings, EXTRACTOR.aspects, EXTRACTOR.polarity)[0, 1] >= 1)
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "differ"),
+    [
+        ("Le portail du jardin a été repeint.", "Le portail du jardin n’a pas été repeint.", True),
+        ("La serrure ferme correctement.", "La serrure ne ferme plus correctement.", True),
+        ("L’âge ne fait pas obstacle au stage.", "L’âge fait obstacle au stage.", True),
+        ("Le portail du jardin a été repeint.", "Le portail du jardin, lui, a bien été repeint.", False),
+        ("Le portail du jardin a été repeint.", "La cave du voisin n’a pas été vidée.", False),
+        ("Le portail a été repeint. Le portail n’a pas été repeint.", "Le portail n’a pas été repeint.", False),
+    ],
+)
+def test_clauses_alike_and_opposite_contradict_whatever_they_are_about(one: str, two: str, differ: bool) -> None:
+    assert _differ(one, two) is differ
+    assert _differ(two, one) is differ
+
+
+def test_a_reading_shows_no_word_of_the_answer() -> None:
+    assert "portail" not in repr(EXTRACTOR.read("Le portail du jardin a été repeint."))
+    assert "porta" not in repr(EXTRACTOR.read("Le portail du jardin a été repeint."))

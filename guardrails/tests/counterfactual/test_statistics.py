@@ -89,3 +89,12 @@ def test_shares_keep_the_error_under_the_null() -> None:
         for _ in range(200)
     ]
     assert sum(p <= 0.05 for p in p_values) <= 20
+
+
+def test_distances_added_up_by_name_give_the_energy_of_the_answers() -> None:
+    rng = np.random.default_rng(9)
+    values = rng.random(12)
+    base, swap = [0, 0, 1, 1, 2, 2], [0, 1, 1, 2, 2, 2]
+    found = distances(values)
+    between, within = statistics.between_and_within(found, 6)
+    assert compare({"d": found}, base, swap, 1).dimensions["d"].statistic == pytest.approx(2 * (between - within))

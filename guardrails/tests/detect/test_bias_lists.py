@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 from collections.abc import Callable
 from datetime import date
@@ -9,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from compliance_guardrails.detect import attributes, bias, citations, inflect, rulebook
-from compliance_guardrails.detect.matcher import BLOCK, MAX_LOOKED_AT, Sentence, raw_words, stretches
+from compliance_guardrails.detect.matcher import BLOCK, FEW, MAX_LOOKED_AT, Sentence, raw_words, stretches
+from compliance_guardrails.detect.named import named
 from compliance_guardrails.detect.phrases import Hit, Phrases
 from compliance_guardrails.detect.prepared import prepare
-from compliance_guardrails.detect.reader import named
 from compliance_guardrails.detect.text import view
 from compliance_guardrails.policy import load_policy
 from compliance_guardrails.policy.errors import PolicyError
@@ -37,6 +38,16 @@ from compliance_guardrails.policy.paths import BUNDLED
         ("songer+", {"songe", "songez", "songea", "songeait"}),
         ("bannir+", {"bannit", "bannissent", "bannissez", "banni"}),
         ("vendre+", {"vend", "vendent", "vendez", "vendu"}),
+        ("rejeter+", {"rejette", "rejettent", "rejetait", "rejettera"}),
+        ("payer+", {"paie", "paye", "paient", "paiera", "payait"}),
+        ("être+", {"est", "sont", "serait", "etait", "etant"}),
+        ("avoir+", {"a", "ont", "aura", "avait", "ayant", "eu"}),
+        ("aller+", {"va", "vont", "ira", "allait"}),
+        ("installer+", {"installe", "installent", "installait"}),
+        ("comprendre+", {"comprend", "comprennent", "comprendront", "compris", "comprenait"}),
+        ("percevoir+", {"percoit", "percoivent", "percevra", "percu"}),
+        ("offrir+", {"offre", "offrez", "offert", "offrirait"}),
+        ("connaître+", {"connait", "connaissent", "connu"}),
         ("deny~", {"deny", "denies", "denied", "denying"}),
         ("foreigner~", {"foreigner", "foreigners"}),
     ],
@@ -44,6 +55,14 @@ from compliance_guardrails.policy.paths import BUNDLED
 def test_inflection(entry: str, forms: set[str]) -> None:
     (place,) = inflect.Entry(entry)
     assert forms <= {word for (word,) in place}
+
+
+@pytest.mark.parametrize(
+    ("entry", "other"), [("avoir+", "avant"), ("installer+", "installira"), ("garantir+", "garant")]
+)
+def test_an_inflected_verb_is_no_other_word(entry: str, other: str) -> None:
+    (place,) = inflect.Entry(entry)
+    assert (other,) not in place
 
 
 def test_both_spellings_of_ligatures() -> None:
@@ -106,6 +125,26 @@ def test_entries_with_words_left_out_are_found_from_either_side() -> None:
     assert made.match(["du", "tout", "fiable", "subi", "d", "un", "accident"]) == []
 
 
+def test_an_entry_is_found_where_all_its_words_stand_and_nowhere_else() -> None:
+    entries = ("nom de (jeune fille|famille)", "(un|une|des) femme* (de|en) place", "(sa|une|un autre) femme (de|dit)")
+    made = phrases(*entries)
+    assert made.match(["nom", "de", "jeune"]) == made.match(["de", "jeune", "fille"]) == []
+    assert made.match(["femme", "de", "place"]) == made.match(["une", "femme", "en"]) == []
+    assert made.match(["au", "nom", "de", "famille"]) == [Hit(1, 4, entries[0])]
+    assert made.match(["une", "femme", "de", "place"]) == [Hit(0, 3, entries[2]), Hit(0, 4, entries[1])]
+    assert made.match(["un", "autre", "femme", "dit"]) == [Hit(0, 4, entries[2])]
+
+
+def test_the_keys_of_a_text_are_those_of_the_entries_found_in_it() -> None:
+    made = phrases(
+        "femme", "nom de famille", "(un|une) (homme|garçon) (âgé*|) de", "salarié* (en|de) (congé|longue) maladie"
+    )
+    assert made.keys(["le", "nom", "du", "garçon", "un", "homme", "salarie", "en", "conge"]) == set()
+    for words in (["femme"], ["nom", "de", "famille"], ["un", "homme", "de"], ["salaries", "en", "conge", "maladie"]):
+        assert made.match(words)
+        assert len(made.keys(words)) == 1
+
+
 def test_what_was_worked_out_is_dropped_when_it_grows_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("compliance_guardrails.detect.phrases.MAX_FORMS", 3)
     entries = [f"mot{n} (un|deux|trois) fin" for n in range(9)]
@@ -117,8 +156,8 @@ def test_what_was_worked_out_is_dropped_when_it_grows_too_large(monkeypatch: pyt
 
 def cut(text: str, *wanted: str) -> list[str]:
     seen = view(text)
-    found = stretches(seen.compact, raw_words(seen.compact), frozenset(wanted))
-    sentences = [Sentence(seen, first, last, follow) for first, last, _, follow in found]
+    found = stretches(seen.compact, raw_words(seen.compact), frozenset(wanted).intersection)
+    sentences = [Sentence(seen, first, last, follow) for first, last, follow in found]
     return [text[slice(*sentence.span(0, len(sentence.words)))] for sentence in sentences]
 
 
@@ -129,6 +168,24 @@ def test_sentences_end_where_they_should() -> None:
 
 def test_only_sentences_with_a_wanted_word_are_cut() -> None:
     assert cut("Rien ici. Une femme là. Rien.", "femme") == ["Une femme là."]
+
+
+def test_a_line_with_many_wanted_words_is_cut_as_one_with_few_is() -> None:
+    words = [f"mot{number}" for number in range(2 * FEW)]
+    sentences = [f"Voici {word}, dit-on." for word in words]
+    text = " Rien ici. ".join(sentences)
+    assert cut(text, *words) == sentences
+    assert cut(text, *words[: FEW // 2]) == sentences[: FEW // 2]
+    assert cut("mot1mot1 xmot1. Un mot1 mot1.", "mot1") == ["Un mot1 mot1."]
+
+
+def test_the_sentence_behind_one_is_the_next_that_holds_anything() -> None:
+    seen = view("Une femme.\n\n- \nElle est là. Fin.")
+    (found,) = stretches(seen.compact, raw_words(seen.compact), frozenset({"femme"}).intersection)
+    assert Sentence(seen, *found).next_tokens == []
+    seen = view("Une femme.\n\n\nElle est là. Fin.")
+    (found,) = stretches(seen.compact, raw_words(seen.compact), frozenset({"femme"}).intersection)
+    assert Sentence(seen, *found).next_tokens == ["elle", "est", "la", "."]
 
 
 def test_long_texts_are_cut_as_short_ones_are() -> None:
@@ -218,7 +275,7 @@ def replaced(name: str, old: str, new: str) -> Edit:
             "bias_groups.yaml", "groups[0].severity.stereotype", "une gravité de MEDIUM à HIGH",
         ),
         (
-            replaced("attributes.yaml", "parce (que|qu’)", "parce (que|qu’"),
+            replaced("attributes.yaml", "au motif (que|qu’)", "au motif (que|qu’"),
             "attributes.yaml", "clause_connectors", "des parenthèses fermées sans imbrication",
         ),
         (
@@ -257,11 +314,48 @@ def test_a_bad_rule_file_is_refused_in_french(folder: Path, edit: Edit, file: st
 
 
 def test_another_folder_is_used_when_configured(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    replaced("attributes.yaml", "parce (que|qu’), ", "parce (que|qu’), rapport au fait (que|qu’), ")(folder / "rules")
+    replaced("attributes.yaml", "au motif (que|qu’), ", "au motif (que|qu’), rapport au fait (que|qu’), ")(
+        folder / "rules"
+    )
     text = "Je refuse, rapport au fait qu’il est handicapé."
     assert attributes.find(text) == []
     monkeypatch.setenv("COMPLIANCE_POLICY_DIR", str(folder))
     assert [flag.attribute for flag in attributes.find(text)] == ["disability"]
+
+
+def test_every_listed_phrase_is_found_however_it_was_filed() -> None:
+    policy = load_policy()
+    text = policy.rule_text("bias_grounds") + policy.rule_text("attributes")
+    entries = [
+        entry for entry in inflect.terms(text) if "\n" not in entry and ":" not in entry and entry.count("(") < 4
+    ]
+    common = {"de": 9, "la": 8, "un": 7, "une": 6, "est": 5, "avoir": 4, "du": 3, "le": 2, "a": 1}
+    quick: Phrases[str] = Phrases(common)
+    slow: Phrases[str] = Phrases(common)
+    kept = []
+    for entry in entries[::3]:
+        folded = inflect.fold_list(entry)
+        try:
+            slow.add(inflect.Entry(entry), entry)
+        except ValueError:
+            with pytest.raises(ValueError, match="malformed"):
+                quick.add_term(folded, entry)
+        else:
+            quick.add_term(folded, entry)
+            kept.append(entry)
+    assert len(kept) > 700
+    for entry in kept:
+        phrase = [word for place in inflect.Entry(entry) for word in place[-1]]
+        found = quick.match(phrase)
+        assert Hit(0, len(phrase), entry) in found
+        assert found == slow.match(phrase)
+
+
+def test_garbage_collection_goes_on_after_a_load(folder: Path) -> None:
+    assert gc.isenabled()
+    rulebook.load_book(folder)
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == 0
 
 
 def test_a_book_is_compiled_once(folder: Path) -> None:

@@ -10,9 +10,10 @@ import json
 from pathlib import Path
 
 import pytest
-from compliance_guardrails.detect import bias, reasoning
+from compliance_guardrails.detect import attributes, bias, reasoning
+from compliance_guardrails.detect.named import Named, named
 from compliance_guardrails.detect.prepared import prepare
-from compliance_guardrails.detect.reader import named, read
+from compliance_guardrails.detect.reader import read
 from compliance_guardrails.detect.rulebook import load_book
 
 CORPUS = Path(__file__).parents[1] / "corpus" / "tune"
@@ -31,6 +32,37 @@ def test_the_next_sentence_is_left_out_only_where_it_adds_nothing(monkeypatch: p
     monkeypatch.setattr(bias, "_ends_here", lambda *_: False)
     for text, found in zip(TEXTS, quick, strict=True):
         assert bias.screen(text) == found
+
+
+def test_a_sentence_is_passed_over_only_where_nothing_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    quick = [(attributes.find(text), bias.screen(text)) for text in TEXTS + SENTENCES]
+    read_in_full = 0
+
+    def everything(*_: object) -> bool:
+        nonlocal read_in_full
+        read_in_full += 1
+        return True
+
+    monkeypatch.setattr(Named, "may_go_on", everything)
+    for name in ("may_reason", "may_be_biased"):
+        monkeypatch.setattr(Named, name, property(everything))
+    monkeypatch.setattr(Named, "common", False)
+    monkeypatch.setattr("compliance_guardrails.detect.reader.may_reason", everything)
+    monkeypatch.setattr("compliance_guardrails.detect.needs.Needs.may_decide", everything)
+    monkeypatch.setattr("compliance_guardrails.detect.bias_frames.foretells", everything)
+    for text, found in zip(TEXTS + SENTENCES, quick, strict=True):
+        assert (attributes.find(text), bias.screen(text)) == found
+    assert read_in_full > len(TEXTS)
+
+
+def test_most_sentences_of_an_ordinary_letter_that_name_a_group_are_not_read() -> None:
+    text = (
+        "Les personnes malentendantes disposent d’un accueil. Une femme de ménage doit être déclarée au contrat.\n"
+        "L’âge du véhicule compte : celui de plus de 10 ans est indemnisé selon la cote."
+    )
+    sentences = named(prepare(text), load_book())
+    assert len(sentences) == 3
+    assert not any(found.may_reason or found.may_be_biased or found.may_go_on(None) for found in sentences)
 
 
 def test_two_sentences_joined_read_as_the_pair_written_as_one_does() -> None:
@@ -64,3 +96,12 @@ def test_nothing_reasons_without_a_word_that_reasoning_begins_with() -> None:
                 reading.may_reason = True
                 assert list(reasoning.find(reading)) == []
     assert passed_over > 50
+
+
+def test_what_is_said_to_the_reader_is_about_no_group() -> None:
+    text = "Si vous êtes locataire, prévenez le propriétaire. Conservez les factures d’achat."
+    (found,) = named(prepare(text), load_book())
+    assert found.to_reader
+    assert bias.screen(text).findings == ()
+    (found,) = named(prepare("Le voisin est locataire, prévenez le propriétaire."), load_book())
+    assert not found.to_reader

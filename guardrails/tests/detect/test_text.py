@@ -102,3 +102,9 @@ def test_view_finds_the_evidence(text: str, word: str, evidence: str) -> None:
 def test_empty_spans_stay_empty() -> None:
     seen = view("a\u0301b")
     assert seen.span(1, 1)[0] == seen.span(1, 1)[1]
+
+
+@pytest.mark.parametrize("text", ["de\u0301lai de trente jours **net**" * 9, "e\u0301" * 40, "\u0301" * 9, "délai", ""])
+def test_what_is_visible_is_the_same_with_few_marks_and_with_many(text: str) -> None:
+    seen = view(text)
+    assert seen.visible == "".join(char for char, folded in zip(text, seen.folded, strict=True) if folded != FILLER)

@@ -99,6 +99,7 @@ SPOILED = [
         "strata[0]",
         "« department » ou « day »",
     ),
+    ("sampling.yaml", "strata: [department, day]", "strata: [day]", "strata", "les strates que le tirage applique"),
     ("guardrails.yaml", "  action: warn\n", "  action: block\n", "bias_screen", "stream: buffer"),
     ("guardrails.yaml", "on_error: pass", "on_error: ignore", "on_error", "« pass » ou « refuse »"),
     ("guardrails.yaml", "{score} < {floor}", "{score} < {seuil}", "messages.grounding_refusal", "{contact}"),

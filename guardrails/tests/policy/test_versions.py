@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from compliance_guardrails.policy import PolicyError, load_policy
-from compliance_guardrails.policy.paths import VARIABLE
+from compliance_guardrails.policy.paths import BUNDLED, VARIABLE
 from compliance_guardrails.policy.revise import revise
+from compliance_guardrails.policy.versions import GATE_RULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -190,3 +191,14 @@ def test_revise_keeps_every_byte_and_overwrites_nothing(folder: Path) -> None:
 def test_revise_refuses(folder: Path, name: str, day: date, expected: str) -> None:
     with pytest.raises(PolicyError, match=expected):
         revise(folder, name, day)
+
+
+def test_a_gateway_without_the_gate_has_the_same_policy(folder: Path) -> None:
+    shutil.copytree(BUNDLED / "rules", folder / "rules")
+    whole = load_policy(folder)
+    for path in (folder / "rules").glob("counterfactual*.yaml"):
+        path.unlink()
+    lone = load_policy(folder)
+    assert lone.digest == whole.digest
+    assert lone.gate_digest != whole.gate_digest
+    assert set(whole.file_digests) - set(lone.file_digests) == GATE_RULES

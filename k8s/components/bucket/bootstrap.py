@@ -22,7 +22,8 @@ def main() -> int:
         access_key=os.environ["S3_ACCESS_KEY"],
         secret_key=os.environ["S3_SECRET_KEY"],
         secure=parts.scheme != "http",
-        region=os.environ.get("S3_REGION", "us-east-1"),
+        # as the pipeline signs its requests
+        region="us-east-1",
         http_client=urllib3.PoolManager(timeout=urllib3.Timeout(connect=5, read=30), retries=urllib3.Retry(total=3)),
     )
     try:

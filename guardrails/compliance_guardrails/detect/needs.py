@@ -1,0 +1,134 @@
+"""What a sentence must hold before a closer look at it can find anything: words and short hits only, no reading.
+
+Every test here is a necessary condition: it may let a sentence through that holds nothing, never the other way round
+(test_shortcuts.py compares with the long way). Most sentences of an ordinary letter that name a group end here. What
+follows from a sentence that passes is decided in reasoning.py and bias_logic.py. Serves SPEC 2.5 and 2.6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from .grammar import Grammar
+
+PUNCTUATION = frozenset(',;:()"?!.')
+STRONG = frozenset(";:()?!.")
+"""Signs that part a sentence for good; a comma or a quotation mark does not."""
+
+_FUTURE = ("ra ", "ront ", "rait ", "raient ")
+_SET_APART = (", a ", ": a ", "; a ", "( a ")
+_NOT = frozenset({"pas", "plus"})
+_REFUSED = frozenset({"de", "d", "question", "un", "une"})
+_OPENERS = frozenset({"avec", "chez", "face", "cote", "encore"})
+_THAN = frozenset({"que", "qu", "than"})
+_TAKEN_UP = frozenset({"ils", "elles"})
+_DECIDED = frozenset(
+    {
+        "don", "do", "never", "aucun", "aucune", "no", "attention", "on", "je", "j", "nous", "autant", "plutot", "vaut",
+        "vaudrait", "gagnerait", "gagnerais", "gagnerions", "gagneriez", "gagneraient", "interet", "quitte",
+    }
+)  # fmt: skip
+"""Words that orders, refusals and advice begin with (bias_frames.py, bias_advice.py)."""
+
+_SAID = frozenset({"ca", "autres", "tous", "toutes", "all", "ne", "n"})
+_MADAM = frozenset({"m", "mme", "monsieur", "madame"})
+_ONE = frozenset({"un", "une"})
+_SMALL = frozenset({"pour", "avec", "comme", "trop", "age", "for", "with", "as", "too"})
+
+
+def foretells(line: str) -> bool:
+    """False when no word of `line` ends as a verb in the future or the conditional does."""
+    return any(map(line.__contains__, _FUTURE))
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """Sets of folded words made once from the grammar of a book."""
+
+    turning: frozenset[str]
+    more: frozenset[str]
+    clause_openers: frozenset[str]
+    decided: frozenset[str]
+    framed: frozenset[str]
+    after_comme: frozenset[str]
+    possessives: frozenset[str]
+    owned: frozenset[str]
+    of_age: frozenset[str]
+    evaluations: frozenset[str]
+
+    @classmethod
+    def of(cls, grammar: Grammar) -> Needs:
+        """The sets for one grammar."""
+        decided = _DECIDED | grammar.alone
+        return cls(
+            turning=grammar.negations | grammar.trailing_negations | grammar.seldom | grammar.less | {"t"},
+            more=grammar.more,
+            clause_openers=grammar.clause_openers | PUNCTUATION,
+            decided=decided,
+            framed=decided | _SAID | grammar.absolutes | grammar.nobody | grammar.norms | grammar.deniers,
+            after_comme=grammar.pronouns | grammar.articles | grammar.possessives | _MADAM,
+            possessives=grammar.possessives,
+            owned=grammar.possessives | _ONE,
+            of_age=grammar.possessives | {"cet"},
+            evaluations=grammar.evaluations,
+        )
+
+    def may_decide(self, words: list[str], line: str) -> bool:
+        """False when no order, refusal or advice can begin in `words`; `line` is `words` between single spaces."""
+        return (
+            not self.decided.isdisjoint(words)
+            or "ez " in line
+            or " ne pas " in line
+            or any(map(line.__contains__, _SET_APART))
+            or (not _NOT.isdisjoint(words) and self._refuses(words))
+        )
+
+    def _refuses(self, words: list[str]) -> bool:
+        """True for "pas de …", "plus un …" at the head of a clause."""
+        last = ""
+        for word, following in pairwise(words):
+            if word in _NOT and following in _REFUSED and (not last or last in self.clause_openers):
+                return True
+            last = word
+        return False
+
+    def may_turn(self, words: list[str]) -> bool:
+        """False when nothing in `words` turns what is favourable into its contrary, or into praise of some only."""
+        return not (self.turning.isdisjoint(words) and (self.more.isdisjoint(words) or _THAN.isdisjoint(words)))
+
+    def may_be_framed(self, words: list[str], line: str, *, of_a_people: bool) -> bool:
+        """False when no form of bias_frames.py can be in `words`; `of_a_people` False: no habit of a whole people."""
+        if not self.framed.isdisjoint(words) or words[0] in {"que", "qu"} or self.may_decide(words, line):
+            return True
+        if foretells(line) or ", c est " in line or ", ce n " in line:
+            return True
+        if "ent " in line and ((of_a_people and "les" in words) or not _TAKEN_UP.isdisjoint(words)):
+            return True
+        return words[0] in _OPENERS and "," in words
+
+    def may_reason(self, words: list[str]) -> bool:
+        """False when none of the small words that begin a reasoning by themselves stands where it could."""
+        if _SMALL.isdisjoint(words):
+            return False
+        last = len(words) - 1
+        for at, word in enumerate(words):
+            if word not in _SMALL:
+                continue
+            following = words[at + 1] if at < last else ""
+            match word:
+                case "comme" | "as":
+                    may = following in self.after_comme
+                case "avec" | "with":
+                    may = following in self.owned
+                case "pour" | "for":
+                    may = following in self.possessives or (
+                        following in _ONE and at > 0 and words[at - 1] in self.evaluations
+                    )
+                case "age":
+                    may = at > 1 and words[at - 1] in self.of_age and "a" in words
+                case _:
+                    may = True
+            if may:
+                return True
+        return False
