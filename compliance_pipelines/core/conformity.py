@@ -1,4 +1,4 @@
-"""The verdict on one figure, in the order in which SPEC section 5 decides it. Numbers are policy, passed in.
+"""The verdict on one figure, in the order in which its conditions are asked. Numbers are policy, passed in.
 
 A verdict never stands without its N: too few or too many unscored traces give "Données insuffisantes" before anything
 else is looked at; an indicative evaluator or a metric without a threshold never reads "Conforme".

@@ -23,7 +23,7 @@ class Status(enum.StrEnum):
 
 
 class Verdict(enum.StrEnum):
-    """The French verdict printed for a department, a metric and a period (SPEC section 5)."""
+    """The French verdict printed for a department, a metric and a period."""
 
     CONFORME = "Conforme"
     NON_CONFORME = "Non conforme"

@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 
 
 class Band(enum.StrEnum):
-    """How far an answer keeps to the documents whatever the wording of the question (SPEC section 4)."""
+    """How far an answer keeps to the documents whatever the wording of the question."""
 
     NEUTRAL = "neutral"
     MOSTLY = "mostly"

@@ -131,7 +131,8 @@ def _gate(options: argparse.Namespace, clock: Callable[[], dt.datetime]) -> int:
     finally:
         bar.end()
         journal.close(finished=finished)
-    result = make_result(plan, found, started_at=started, endpoint=endpoint.shown, policy_digest=files.policy.gate_digest)
+    rules = files.policy.gate_digest
+    result = make_result(plan, found, started_at=started, endpoint=endpoint.shown, policy_digest=rules)
     _write(options, result)
     return result.exit_code
 

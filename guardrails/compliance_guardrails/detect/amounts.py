@@ -1,7 +1,7 @@
 """Finds money, percentages and durations: a unit, and the number in digits or in words before it.
 
 Units come from the lexicon, so a text full of digits costs nothing; the number is read backwards from its unit within
-a bounded window. Whether a duration is a delay or an age is decided in `delays`. Serves SPEC 2.3; linear in the text.
+a bounded window. Whether a duration is a delay or an age is decided in `delays`. Linear in the text.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reasoning from a protected attribute in a query (SPEC 2.5): which passages flag it for human review.
+"""Reasoning from a protected attribute in a query: which passages flag it for human review.
 
 `find` is pure: text in, flags with spans out, never an exception on any text. The families of reasoning are in
 reasoning.py, the word lists in policy/data/rules/attributes.yaml and bias_*.yaml. Questions flag too: it is the
@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from . import reasoning
+from . import reasoning, told
 from .evidence import AttributeFlag
 from .matcher import MAX_ANALYSED, MAX_FINDINGS, PER_SENTENCE
 from .named import named
-from .polarity import protective
+from .polarity import condemned, protective
 from .prepared import Prepared, prepare
 from .reading import Reading, Reason
 from .rulebook import Book, load_book
@@ -54,12 +54,15 @@ def find(text: str | Prepared, book: Book | None = None) -> list[AttributeFlag]:
 
 def accepted(reading: Reading) -> Iterator[Reason]:
     """The candidates of a sentence that no context lifts, one for each attribute and overlapping span."""
-    if reading.has("legal") or reading.has("bias_condemned") or protective(reading):
+    if reading.has("legal") or condemned(reading) or protective(reading) or told.norm(reading):
         return
     helped = reading.has("entitled")
+    quoted = told.spoken_of(reading)
     taken: dict[Characteristic, list[tuple[int, int]]] = {}
     for reason in sorted(reasoning.found(reading), key=lambda found: (found.start, -found.end)):
         if helped and reason.characteristic in _HELPED:
+            continue
+        if reason.start in quoted and reason.end - 1 in quoted:
             continue
         spans = taken.setdefault(reason.characteristic, [])
         if any(start < reason.end and reason.start < end for start, end in spans):

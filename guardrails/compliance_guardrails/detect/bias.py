@@ -1,4 +1,4 @@
-"""The bias screen of an answer (SPEC 2.6): findings by characteristic, weighed by domain, in exact decimals.
+"""The bias screen of an answer: findings by characteristic, weighed by domain, in exact decimals.
 
 `screen` is pure: text in, typed findings with spans out. The statements come from bias_logic.py, words and profiles
 from policy/data/rules/bias_*.yaml. Findings of one characteristic whose spans overlap count once: the graver one is
@@ -16,6 +16,7 @@ from .bias_targets import targets
 from .evidence import BiasDetectedError, BiasEvidence, BiasScreen, Severity
 from .matcher import MAX_ANALYSED, MAX_FINDINGS, PER_SENTENCE, Sentence
 from .named import Named, named
+from .polarity import condemned
 from .prepared import Prepared, prepare
 from .reading import PUNCTUATION, Reading, Statement
 from .rulebook import Book, load_book
@@ -120,12 +121,13 @@ def _statements(
     `after`: the next sentence, where it names a group itself.
     """
     statements = list(bias_logic.find(reading))
-    if not followed or statements or reading.has("bias_condemned") or (after is None and _ends_here(reading, book)):
+    if not followed or statements or condemned(reading) or (after is None and _ends_here(reading, book)):
         return reading.sentence, statements
     both = found.joined(after)
     if both is None or both.sentence.split is None:
         return reading.sentence, statements
-    return both.sentence, list(bias_logic.find(both, after=both.sentence.split))
+    split = both.sentence.split
+    return both.sentence, [found for found in bias_logic.find(both, after=split) if found.start < split]
 
 
 def _ends_here(reading: Reading, book: Book) -> bool:

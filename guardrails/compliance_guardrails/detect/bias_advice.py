@@ -2,7 +2,7 @@
 
 Whoever writes "on", "je" or "mieux vaut" beside a protected group says what is done with it. Every verb counts but the
 harmless ones (`plain_verbs` of bias_predicates.yaml) and the denied ones ("on ne refuse personne"). Positions only;
-bias_frames.py joins them with a group, and the caller has seen to the contexts. Serves SPEC 2.6.
+bias_frames.py joins them with a group, and the caller has seen to the contexts.
 """
 
 from __future__ import annotations

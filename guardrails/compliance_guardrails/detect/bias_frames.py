@@ -2,7 +2,7 @@
 
 An order about a group ("mutez-la"), a refusal ("pas de prêt pour eux", "seuls les"), a wish or warning; advice is in
 bias_advice.py, what a group is said to do in bias_subject.py. Harmless verbs are a list of bias_predicates.yaml. The
-caller has seen to it that no context lifts the sentence. Serves SPEC 2.6.
+caller has seen to it that no context lifts the sentence.
 """
 
 from __future__ import annotations

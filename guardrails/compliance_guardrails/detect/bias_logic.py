@@ -2,7 +2,7 @@
 
 For one read sentence: an insult listed as such; a trait or an incapacity ascribed to a group; a decision against it;
 reasoning from an attribute (reasoning.py). Forms that need no listed predicate (an order, a refusal, "all of them") are
-in bias_frames.py, whom a statement is about in bias_targets.py. Serves SPEC 2.6.
+in bias_frames.py, whom a statement is about in bias_targets.py.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from . import bias_frames, reasoning
-from .bias_targets import Targets, only_a_state, state_of_nobody, targets
+from .bias_targets import Targets, of_next, only_a_state, state_of_nobody, targets, turned_to
 from .phrases import Hit
-from .polarity import of_the_past, protective, unfavourable
+from .polarity import condemned, of_the_past, protective, unfavourable
 from .reading import PUNCTUATION, Reading, Statement
 from .rulebook import Mention, Predicate
 
@@ -22,6 +22,13 @@ AMONG_REACH = 6
 SUPERIOR_REACH = 8
 NEAR = 40
 AGENT_REACH = 8
+GAP_OF_A_NOUN = 2
+COMPLETED_REACH = 3
+_COMPLETED = frozenset({"d", "de"})
+_HAD = frozenset({"a", "ont", "avait", "avaient"})
+_PARTICIPLE = ("e", "i", "u", "is", "it", "ert")
+_ONE = frozenset({"un", "une", "l"})
+_NO_VERBS = frozenset({"violent", "insolent", "turbulent", "imprudent"})
 _THAN = frozenset({"que", "qu", "than"})
 _RHETORICAL_FORMS = (
     ("a", "quoi", "bon"), ("qui", "va"), ("qui", "voudrait"), ("qui", "irait"), ("comment", "imaginer"),
@@ -57,7 +64,7 @@ def find(reading: Reading, after: int | None = None) -> Iterator[Statement]:
 
     `after`: only what is said from this token on counts (a question or remark, and the sentence that follows it).
     """
-    if reading.has("bias_condemned") or _refuted(reading) or (after is not None and reading.word(after) in _REFUSED):
+    if condemned(reading) or _refuted(reading) or (after is not None and reading.word(after) in _REFUSED):
         return
     if protective(reading) or of_the_past(reading):
         return
@@ -68,6 +75,9 @@ def find(reading: Reading, after: int | None = None) -> Iterator[Statement]:
     if question:
         return
     about = targets(reading)
+    own: list[Hit[Mention]] = []
+    if after is not None:
+        own, about = of_next(reading, about, after)
     if not (about.groups or about.owned or about.loose or (after is None and reasoning.found(reading))):
         return
     said = [
@@ -77,15 +87,24 @@ def find(reading: Reading, after: int | None = None) -> Iterator[Statement]:
         and not reading.inside.issuperset(range(hit.start, hit.end))
         and (family := unfavourable(reading, hit))
     ]
-    if said or not _aided(reading):
-        yield from _framed(reading, about, mood, after)
-    yield from _said(reading, about, said, mood)
+    if (said or not _aided(reading)) and (after is None or not reading.has("bias_other_reasons")):
+        yield from _framed(reading, about, mood, after, own)
+    if after is None or not any(_subject_of_next(reading, hit, after) for hit, _ in said):
+        yield from _said(reading, about, said, mood, own)
     if after is None:
         if not mood.reported:
             yield from _superior(reading, about.groups)
             yield from _essential(reading, about.groups)
         if not mood.helped:
             yield from _reasoned(reading, said)
+
+
+def _subject_of_next(reading: Reading, hit: Hit[Predicate], after: int) -> bool:
+    """ "Une veuve a appelé. Les voleurs ont …": the noun heads the next sentence, which tells of somebody else."""
+    if hit.start != after + 1 or reading.word(after) not in reading.grammar.articles:
+        return False
+    verb = reading.word(hit.end)
+    return verb in _HAD or verb in reading.grammar.copulas or verb.endswith("ent")
 
 
 def _refuted(reading: Reading) -> bool:
@@ -113,18 +132,26 @@ def _slurs(reading: Reading) -> Iterator[Statement]:
             yield Statement(hit.value.characteristic, "slur", hit.start, hit.end, "slur")
 
 
-def _framed(reading: Reading, about: Targets, mood: Mood, after: int | None) -> Iterator[Statement]:
+def _framed(
+    reading: Reading, about: Targets, mood: Mood, after: int | None, own: list[Hit[Mention]]
+) -> Iterator[Statement]:
     telling = {(hit.start, hit.end) for hit in reading.telling}
     for found in bias_frames.find(reading, about.groups, about.held_against, reported=mood.reported):
         if mood.helped and found.rule not in {"order", "advice"}:
             continue
         if found.family != "stereotype" and found.group not in telling:
             continue  # tenants, minors…: a decision about them is ordinary
-        if after is None or (found.rule in {"order", "refusal", "advice"} and found.end > after):
+        if after is None or (
+            found.rule in {"order", "refusal", "advice"}
+            and found.end > after > found.start
+            and (found.group[0] >= after or not turned_to(own, found.characteristic, found.end - 1))
+        ):
             yield found
 
 
-def _said(reading: Reading, about: Targets, said: list[Said], mood: Mood) -> Iterator[Statement]:
+def _said(
+    reading: Reading, about: Targets, said: list[Said], mood: Mood, own: list[Hit[Mention]]
+) -> Iterator[Statement]:
     """Each unfavourable predicate joined with each group or attribute that it is about."""
     for predicate, family in said:
         if (mood.reported and family == "stereotype") or (mood.helped and family != "exclusion"):
@@ -132,6 +159,8 @@ def _said(reading: Reading, about: Targets, said: list[Said], mood: Mood) -> Ite
         if predicate.start in reading.quoted:
             continue  # somebody else's words
         for target in _candidates(reading, about, predicate, family):
+            if turned_to(own, target.value.characteristic, predicate.start):
+                continue
             start, end = min(target.start, predicate.start), max(target.end, predicate.end)
             yield Statement(target.value.characteristic, family, start, end, family)
 
@@ -161,13 +190,31 @@ def _candidates(reading: Reading, about: Targets, predicate: Hit[Predicate], fam
 def _ascribed(reading: Reading, target: Hit[Mention], predicate: Hit[Predicate]) -> bool:
     """A trait said of the group: it follows the group within reach, or it is found "chez" them."""
     if target.end <= predicate.start:
-        if predicate.start - target.end > REACH:
+        if predicate.start - target.end > REACH or _of_another_noun(reading, target, predicate):
             return False
         return reading.word(target.start - 1) not in reading.grammar.suffered_by and "aupres" not in reading.before(
             target.start, 2
         )
     gap = reading.words[predicate.end : target.start]
     return len(gap) <= AMONG_REACH and not reading.grammar.among.isdisjoint(gap)
+
+
+def _of_another_noun(reading: Reading, target: Hit[Mention], predicate: Hit[Predicate]) -> bool:
+    """ "Les propriétaires de chiens dangereux": the adjective of a thing, or of the noun that completes the group."""
+    word = reading.words[predicate.start]
+    verb = word.endswith("ent") and word not in _NO_VERBS
+    if predicate.end - predicate.start > 1 or predicate.value.polarity == "able" or verb:
+        return False
+    gap = reading.words[target.end : predicate.start]
+    if len(gap) < GAP_OF_A_NOUN or not reading.grammar.copulas.isdisjoint(gap) or not PUNCTUATION.isdisjoint(gap):
+        return False
+    noun = predicate.start - 1
+    if gap[0] in _COMPLETED and (len(gap) == GAP_OF_A_NOUN or (len(gap) == COMPLETED_REACH and gap[1] in _ONE)):
+        return noun not in reading.inside and gap[-1] not in reading.grammar.adverbs_between
+    if gap[-2] not in reading.grammar.articles:
+        return False
+    told = gap[0] in _HAD and len(gap) > COMPLETED_REACH and gap[1].endswith(_PARTICIPLE)  # "ont signalé un escalier"
+    return noun in reading.things or told
 
 
 def _decided(reading: Reading, target: Hit[Mention], predicate: Hit[Predicate]) -> bool:

@@ -1,7 +1,7 @@
 """What a group at the head of a sentence is said to be, to do, never to do or to be about to do, by form alone.
 
 "Les Roumains revendent …", "n’achètent jamais", "sont tous …", "devraient", "…, c’est du cinéma", "ceux qui ont parlé
-chercheront ailleurs". Everyday verbs and rights are lists of bias_grammar.yaml. Serves SPEC 2.6.
+chercheront ailleurs". Everyday verbs and rights are lists of bias_grammar.yaml.
 """
 
 from __future__ import annotations
@@ -166,6 +166,8 @@ def _denial(reading: Reading, at: int) -> int | None:
         if reading.words[then] in {"que", "qu"} and reading.word(then + 1) in _CONDITIONS:
             return None  # "ne conduisent qu’avec l’accord du médecin"
         if reading.words[then] in reading.grammar.nothing:
+            if reading.words[then + 1 : then + 4] == ["les", "memes", "droits"]:
+                return None  # a difference of treatment: a listed decision
             return None if reading.spared(then + 1) else then + 1
     return None
 

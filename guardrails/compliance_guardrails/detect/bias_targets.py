@@ -1,6 +1,6 @@
 """Whom a statement is about: which mentions stand for people, which attributes are somebody's.
 
-Only this; what is said of them is in bias_logic.py and bias_frames.py. Serves SPEC 2.6.
+Only this; what is said of them is in bias_logic.py and bias_frames.py.
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ NOUNS = frozenset({"attributes", "sure_attributes"})
 _ADDRESSED = frozenset({"etes", "avez", "seriez", "etiez"})
 """Before a state of the reader ("si vous êtes enceinte"): what follows is addressed to them, not said of them."""
 
+_GOES_ON = frozenset({"c", "ce", "il", "elle", "ils", "elles", "he", "she", "they"})
+_TAKING_UP = frozenset(
+    {"il", "elle", "ils", "elles", "lui", "eux", "celui", "celle", "ceux", "celles", "he", "she", "they", "them", "him"}
+)
 _STATES = frozenset(
     {
         Characteristic.HEALTH, Characteristic.DISABILITY, Characteristic.LOSS_OF_AUTONOMY, Characteristic.PREGNANCY,
@@ -53,6 +57,33 @@ def targets(reading: Reading) -> Targets:
         elif _loosely(reading, hit):
             loose.append(hit)
     return Targets(groups, owned, [hit for hit in owned if _another_s(reading, hit)] + loose, loose)
+
+
+def of_next(reading: Reading, about: Targets, after: int) -> tuple[list[Hit[Mention]], Targets]:
+    """For a sentence joined with the next one, which begins at token `after`: the groups of that one, and the rest.
+
+    What the next sentence names belongs to the first only where it goes on with it ("C’est un chômeur"); and where it
+    takes nothing up ("elle", "leur", "ces gens-là"), what it says is first of all about its own groups.
+    """
+    own = [hit for hit in about.groups if hit.start >= after]
+    if reading.word(after) not in _GOES_ON:
+        kept = ([hit for hit in hits if hit.start < after] for hits in _all(about))
+        about = Targets(*kept)
+    following = reading.words[after:]
+    taken_up = not (_TAKING_UP | reading.grammar.third_person).isdisjoint(following) or reading.has("anaphora")
+    return ([] if taken_up else own), about
+
+
+def _all(about: Targets) -> tuple[list[Hit[Mention]], ...]:
+    return about.groups, about.owned, about.held_against, about.loose
+
+
+def turned_to(own: list[Hit[Mention]], characteristic: Characteristic, at: int) -> bool:
+    """True when what stands at token `at` is about the groups `own` of its sentence, not about one named before it.
+
+    They stand before it, or they are no counterpart of that one ("c’est une femme. Préférez un homme").
+    """
+    return any(hit.start < at or hit.value.characteristic is not characteristic for hit in own)
 
 
 def only_a_state(reading: Reading, hit: Hit[Mention]) -> bool:

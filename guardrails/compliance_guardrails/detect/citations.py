@@ -1,4 +1,4 @@
-"""Claims of an answer and whether each of them is cited (SPEC 2.3).
+"""Claims of an answer and whether each of them is cited.
 
 A claim is cited when its sentence, list item or table row names a source that can be looked up; an article or a clause
 never cites itself, nor one another. The looser rule (any marker anywhere) is reported beside it. What the outcome
@@ -17,7 +17,7 @@ from .in_use import Detectors, detectors
 from .lexicon import Anchor, Role
 from .prepared import Prepared, prepare
 from .sentences import Stretches, inside, merged
-from .sourcing import Evidence, SourceFinder
+from .sourcing import LEAD, Evidence, SourceFinder
 from .text import View
 
 __all__ = ["Because", "CitationCheck", "Claim", "Kind", "check"]
@@ -35,6 +35,7 @@ class Because(enum.StrEnum):
 
 _NOTHING = Because.NOTHING
 _IS_CITED = attrgetter("cited")
+_LISTED = 6  # characters between two articles of one list: " et l'"
 _REFERENCES = frozenset({Kind.LAW_ARTICLE, Kind.CLAUSE})
 
 
@@ -97,17 +98,31 @@ class _Judge:
         self._every = merged([(hit.start, hit.end) for hit in hits])
         self._stretches = Stretches(seen.compact, seen.visible, finder.abbreviations)
         self._until = -1
+        self._led_to = -2 * _LISTED
         self._figure = self._reference = _NOTHING
 
     def because(self, hit: Hit) -> Because:
         """What cites the claim; claims come in ascending order."""
         if not 0 <= hit.number < self._until:
             self._read(hit.number)
-        return self._reference if hit.kind in _REFERENCES else self._figure
+        if hit.kind not in _REFERENCES:
+            return self._figure
+        if self._reference is _NOTHING and self._led(hit):
+            return Because.NAMED_DOCUMENT
+        return self._reference
+
+    def _led(self, hit: Hit) -> bool:
+        """Whether the document stands before its article, or before the list of articles that this one is in."""
+        listed = 0 <= hit.start - self._led_to <= _LISTED
+        if not listed and not self._finder.named_before(self._seen, self._anchors, hit.start):
+            return False
+        self._led_to = hit.end
+        return True
 
     def any_marker(self) -> bool:
         """The looser rule: a marker anywhere that is not a claim's own word."""
-        return any(not inside(self._own, place[0]) for place in self._anchors[Role.MARKER])
+        markers = self._anchors[Role.MARKER]
+        return any(kind is not LEAD and not inside(self._own, start) for start, _, kind in markers)
 
     def _read(self, place: int) -> None:
         stretch = self._stretches.around(place)

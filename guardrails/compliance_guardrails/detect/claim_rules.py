@@ -129,3 +129,6 @@ class CitationRules(StrictModel):
     abbreviations: Words
     reach: Annotated[int, Field(ge=10, le=400)]
     examples: CitedExamples
+    leads: Words = ()
+    identified_documents: Words = ()
+    site_endings: Words = ("fr",)

@@ -1,7 +1,7 @@
 """Reasoning from a protected attribute by comparison, by membership and by consequence.
 
 "moins fiable qu’un Français", "en tant que femme", "elle est enceinte, donc …", "son accent prouve …". Candidates only;
-reasoning.py gathers them with the causal families. Word lists come from the book. Serves SPEC 2.5.
+reasoning.py gathers them with the causal families. Word lists come from the book.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from .phrases import Hit
 from .reading import PUNCTUATION, Reading, Reason
 from .rulebook import Mention
 from .rules_models import Characteristic
+from .told import relation
 
 COMPARE_REACH = 12
 LEAD_REACH = 6
@@ -24,6 +25,7 @@ _SUFFERED = (
     "nombreu", "numerous", "touche", "expose", "vulnerable", "victime", "concerne", "represente", "atteint", "affected",
     "exposed", "meur", "gagne", "consulte", "kilometre", "protege", "longtemps",
 )  # fmt: skip
+_SOME = frozenset({"des", "les", "leurs", "ces", "de", "d"})
 _OF_PEOPLE = frozenset({"people", "qualities", "loose_qualities"})
 
 
@@ -76,6 +78,7 @@ def _more_or_less(reading: Reading, groups: list[Hit[Mention]]) -> Iterator[Reas
             lead = words[hit.end : mark.start]
             led = 0 < len(lead) <= LEAD_REACH and PUNCTUATION.isdisjoint(lead)
             led = led and not _as_well(reading, hit) and reading.word(mark.start - 2) not in {"un", "une"}
+            led = led and not _of_what_they_had(reading, hit.end, mark)
             if led and lead[0] not in reading.grammar.not_compared and reading.generic(hit.start, hit.end):
                 yield Reason("comparison", hit.value.characteristic, hit.start, mark.end)
 
@@ -88,6 +91,17 @@ def _of_things(reading: Reading, hit: Hit[Mention]) -> bool:
         and reading.thing_near(other.start, other.end)
         for other in reading.mentions
     )
+
+
+def _of_what_they_had(reading: Reading, first: int, mark: Hit) -> bool:
+    """ "Les femmes ont subi des dommages plus graves": told, and of the noun before it; not "plus souvent"."""
+    words = reading.words
+    if reading.sentence.is_question or words[mark.start] not in {"plus", "moins"}:
+        return False
+    if reading.word(first) not in {"a", "ont", "avaient"} or reading.word(mark.start - 2) not in _SOME:
+        return False
+    compared = words[mark.end : mark.end + 1]
+    return compared != [] and not compared[0].endswith("ment") and compared[0] not in {"souvent", "vite", "que", "qu"}
 
 
 def _of_numbers(reading: Reading, at: int) -> bool:
@@ -142,7 +156,12 @@ def _members(reading: Reading) -> Iterator[Reason]:
             continue  # "parce que je suis …": told of oneself
         for hit in reading.telling:
             near = mark.end <= hit.start <= mark.end + 2
-            if not near or hit.value.ignored or hit.value.kind not in _OF_PEOPLE | {"phrases"}:
+            if (
+                not near
+                or relation(reading, hit)
+                or hit.value.ignored
+                or hit.value.kind not in _OF_PEOPLE | {"phrases"}
+            ):
                 continue
             if reading.words[hit.end : hit.end + 2] == [",", "vous"]:
                 continue  # said to the reader about themselves

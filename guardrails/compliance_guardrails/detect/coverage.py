@@ -1,7 +1,7 @@
 """Finds cover assertions with a limit: "couverts jusqu'à", "garantie à hauteur de", "exclus dans la limite de".
 
 The limit is looked for first because it is rare, then the word of cover before it in the same sentence.
-Serves SPEC 2.3; windows are bounded, so time is linear.
+Windows are bounded, so time is linear.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Decides whether a number with a unit of time is a delay: not an age, a length of service, an hour of the day.
 
 "90 jours" is a delay as it stands; "45 ans" is one only beside a word of delay ("délai", "prescription", "à compter")
-and "14 h" only so. Values are normalised (two years are 24 months). Serves SPEC 2.3; every window is bounded.
+and "14 h" only so. Values are normalised (two years are 24 months). Every window is bounded.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The typed results of the attribute and bias detectors, and the error of `action: block`.
 
 Plain frozen values without behaviour beyond their own invariants: no rule, no word list, no policy. `start` and `end`
-are offsets into the text as it was given, so that `text[start:end]` is the evidence. Serves SPEC 2.5 and 2.6.
+are offsets into the text as it was given, so that `text[start:end]` is the evidence.
 """
 
 from __future__ import annotations

@@ -77,7 +77,13 @@ class Grammar:
     burdens: frozenset[str]
     everyday_denied: frozenset[str]
     measured: frozenset[str]
+    mistrust: frozenset[str]
     naming: frozenset[str]
+    quoting: frozenset[str]
+    thing_states: frozenset[str]
+    thing_verbs: frozenset[str]
+    events: frozenset[str]
+    civil_changes: frozenset[str]
     titles: frozenset[str]
     frequent: tuple[str, ...]
 

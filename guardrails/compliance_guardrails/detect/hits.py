@@ -20,7 +20,7 @@ MAX_CANDIDATES: Final = 10_000
 
 
 class Kind(enum.StrEnum):
-    """The six kinds of specific claims (SPEC 2.3)."""
+    """The six kinds of specific claims."""
 
     MONEY = "money"
     PERCENT = "percent"

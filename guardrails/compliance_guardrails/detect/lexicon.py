@@ -47,6 +47,7 @@ class Role(enum.IntEnum):
     NAMED = 12
     ACRONYM = 13
     PAGE = 14
+    DOCUMENT = 15
 
 
 _ROLES: Final = len(Role)

@@ -2,7 +2,7 @@
 
 A necessary condition at each step: a word of the lists in the line, an entry in the sentence, then something that could
 be said of a group there or in the sentence behind it (needs.py). What passes is read by reader.py, once for all
-detectors. Serves SPEC 2.5 and 2.6.
+detectors.
 """
 
 from __future__ import annotations

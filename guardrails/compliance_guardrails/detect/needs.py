@@ -2,7 +2,7 @@
 
 Every test here is a necessary condition: it may let a sentence through that holds nothing, never the other way round
 (test_shortcuts.py compares with the long way). Most sentences of an ordinary letter that name a group end here. What
-follows from a sentence that passes is decided in reasoning.py and bias_logic.py. Serves SPEC 2.5 and 2.6.
+follows from a sentence that passes is decided in reasoning.py and bias_logic.py.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ _DECIDED = frozenset(
 _SAID = frozenset({"ca", "autres", "tous", "toutes", "all", "ne", "n"})
 _MADAM = frozenset({"m", "mme", "monsieur", "madame"})
 _ONE = frozenset({"un", "une"})
+_TOLD = frozenset({"est", "sont", "etait", "is", "are"})
+_PARTS = frozenset({",", ";", ":"})
+_PERSON = frozenset({"il", "elle", "ils", "elles"})
 _SMALL = frozenset({"pour", "avec", "comme", "trop", "age", "for", "with", "as", "too"})
 
 
@@ -56,6 +59,7 @@ class Needs:
     owned: frozenset[str]
     of_age: frozenset[str]
     evaluations: frozenset[str]
+    mistrust: frozenset[str]
 
     @classmethod
     def of(cls, grammar: Grammar) -> Needs:
@@ -72,6 +76,7 @@ class Needs:
             owned=grammar.possessives | _ONE,
             of_age=grammar.possessives | {"cet"},
             evaluations=grammar.evaluations,
+            mistrust=grammar.mistrust,
         )
 
     def may_decide(self, words: list[str], line: str) -> bool:
@@ -109,6 +114,12 @@ class Needs:
 
     def may_reason(self, words: list[str]) -> bool:
         """False when none of the small words that begin a reasoning by themselves stands where it could."""
+        if not self.mistrust.isdisjoint(words):
+            return True
+        if not (_PERSON.isdisjoint(words) or _TOLD.isdisjoint(words)) and any(
+            last in _PARTS and word in _PERSON for last, word in pairwise(words)
+        ):
+            return True
         if _SMALL.isdisjoint(words):
             return False
         last = len(words) - 1
@@ -123,7 +134,8 @@ class Needs:
                     may = following in self.owned
                 case "pour" | "for":
                     may = following in self.possessives or (
-                        following in _ONE and at > 0 and words[at - 1] in self.evaluations
+                        following in _ONE
+                        and (at == 0 or words[at - 1] in PUNCTUATION or words[at - 1] in self.evaluations)
                     )
                 case "age":
                     may = at > 1 and words[at - 1] in self.of_age and "a" in words

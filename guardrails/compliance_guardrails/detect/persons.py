@@ -79,7 +79,11 @@ def loose_quality(reading: Reading, start: int, end: int, first: int) -> bool:
         return not reading.thing_subject(first, copula)
     if reading.person_before(start) or (reading.word(end) == "comme" and reading.word(end + 1) in {"il", "elle"}):
         return True
-    return reading.word(start - 1) in reading.grammar.before_adjective
+    return reading.word(start - 1) in reading.grammar.before_adjective or (
+        start > first
+        and _proper(reading, start, end)
+        and (reading.word(end) in reading.grammar.copulas or any(said.start == end for said in reading.predicates))
+    )
 
 
 def _people(reading: Reading, hit: Hit[Mention], first: int) -> bool:

@@ -1,7 +1,6 @@
 """Whether a listed predicate is unfavourable as it stands: negation, "moins", "rarement", the passive.
 
-"ne sont pas fiables", "moins fiables" and "sont paresseux" are unfavourable; "ne sont pas dangereux" is not. Serves
-SPEC 2.6.
+"ne sont pas fiables", "moins fiables" and "sont paresseux" are unfavourable; "ne sont pas dangereux" is not.
 """
 
 from __future__ import annotations
@@ -83,6 +82,8 @@ def _lifted(reading: Reading, hit: Hit[Predicate]) -> bool:
 def _not_a_trait(reading: Reading, hit: Hit[Predicate]) -> bool:
     """ "Responsable d’un sinistre" is liable; "le taux d’emploi des … est inférieur" is said of a rate."""
     word = reading.words[hit.end - 1]
+    if reading.words[hit.end : hit.end + 2] == ["memes", "droits"]:
+        return True  # "n’ont pas les mêmes droits": a difference, weighed as one
     if word.startswith("responsable"):
         return reading.word(hit.end) in {"de", "d", "du", "des"}
     if not word.startswith(_SIZES):
@@ -198,18 +199,40 @@ def _nothing_may(reading: Reading, at: int) -> bool:
     return False
 
 
-def _forbids(reading: Reading, at: int) -> bool:
-    """A denied modal and then a listed decision, or a listed decision that is itself denied."""
-    words = reading.words
-    decisions = {
+def decisions(reading: Reading) -> dict[int, int]:
+    """Start and end of each listed decision against somebody that is not itself a denial."""
+    return {
         hit.start: hit.end
         for hit in reading.predicates
         if hit.value.polarity == "negative"
         and hit.value.family != "stereotype"
-        and _DENYING.isdisjoint(words[hit.start : hit.end])
+        and _DENYING.isdisjoint(reading.words[hit.start : hit.end])
     }
+
+
+def condemned(reading: Reading) -> bool:
+    """True when the sentence condemns the bias or recalls equality.
+
+    Not where that is denied ("pas les mêmes droits"), nor by a part of a reproach ("un risque inacceptable").
+    """
+    marks = reading.marks.get("bias_condemned")
+    return marks is not None and any(not _denied_or_part(reading, mark) for mark in marks)
+
+
+def _denied_or_part(reading: Reading, mark: Hit) -> bool:
+    if reading.words[mark.start].startswith("meme") and reading.negated(mark.start):
+        return True
+    return any(
+        hit.start < mark.start and mark.end <= hit.end and hit.value.family == "stereotype"
+        for hit in reading.predicates
+    )
+
+
+def _forbids(reading: Reading, at: int) -> bool:
+    """A denied modal and then a listed decision, or a listed decision that is itself denied."""
+    words, decided = reading.words, decisions(reading)
     if reading.word(at + 1) in _MODALS:
-        return any(then in decisions for then in range(at + 2, at + 2 + RULE_REACH))
+        return any(then in decided for then in range(at + 2, at + 2 + RULE_REACH))
     then = at + 1 + (reading.word(at + 1) in reading.grammar.object_pronouns)
-    end = decisions.get(then)
+    end = decided.get(then)
     return end is not None and not reading.grammar.trailing_negations.isdisjoint(words[end : end + 2])

@@ -1,7 +1,7 @@
 """From a sentence to its reading: all lists matched, exceptions taken out, mentions inside longer ones dropped.
 
 Which sentences of a text are worth it is decided in named.py. Bounded: a sentence with more mentions or predicates
-than any prose holds is read up to the bound. Knows no rule of reasoning or bias. Serves SPEC 2.5 and 2.6.
+than any prose holds is read up to the bound. Knows no rule of reasoning or bias.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from .matcher import Sentence
 from .phrases import Hit
 from .reading import Reading
 from .rulebook import Book, Mark, Mention, Predicate
+from .told import BEFORE_NO_GROUP, no_group
 from .unlisted import ages, names
 
 MAX_MENTIONS = 24
@@ -55,6 +56,9 @@ def reading_of(
     reading.mentions = [hit for hit in mentions if hit.value.kind == "slurs" or not _excepted(hit, exceptions)]
     if '"' in words:
         reading.mentions = [hit for hit in reading.mentions if not _only_a_word(reading, hit)]
+    reading.mentions = [
+        hit for hit in reading.mentions if words[hit.start - 1] not in BEFORE_NO_GROUP or not no_group(reading, hit)
+    ]
     if dated and not book.grammar.contract_words.isdisjoint(words):
         reading.mentions = [hit for hit in reading.mentions if hit.end - 1 not in dated]
     reading.mentions += ages(reading, dated)

@@ -2,19 +2,19 @@
 
 Each takes a read sentence and gives candidates; comparison, membership and consequence are in comparisons.py, vetoes
 and flags in attributes.py. Word lists come from the book; what is here is how far a connector reaches.
-Serves SPEC 2.5.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from . import comparisons
+from . import comparisons, hints
 from .persons import loose_quality, said_of_person
 from .phrases import Hit
 from .reading import PUNCTUATION, Reading, Reason
 from .rulebook import Mention
 from .rules_models import Characteristic
+from .told import caused_event, civil_event, state_of_thing
 from .unlisted import plausible
 
 CLAUSE_REACH = 14
@@ -25,7 +25,9 @@ DENIED_REACH = 6
 _PASSIVES = frozenset({"ete", "was", "were", "been"})
 _WITH_OR_FOR = frozenset({"pour", "for", "avec", "with"})
 _HE, _SHE, _BOTH = ("il",), ("elle",), ("il", "elle")
-_TAKEN_UP = {"le": _HE, "ce": _HE, "cet": _HE, "la": _SHE, "cette": _SHE, "l": _BOTH}
+_TAKEN_UP = {"le": _HE, "ce": _HE, "cet": _HE, "un": _HE, "la": _SHE, "cette": _SHE, "une": _SHE, "l": _BOTH}
+_ONE_OF = frozenset({"un", "une"})
+_OF_BOTH = frozenset({"origine", "provenance", "trop"})
 _AFFAIRS = frozenset({
     "dossier", "demande", "candidature", "cas", "plainte", "reclamation", "declaration", "histoire", "version", "refus",
     "pret", "credit", "promotion", "mission", "poste", "contrat",
@@ -59,6 +61,7 @@ def find(reading: Reading) -> Iterator[Reason]:
     yield from _clauses(reading)
     yield from _nouns(reading)
     yield from comparisons.find(reading)
+    yield from hints.find(reading)
 
 
 def found(reading: Reading) -> list[Reason]:
@@ -77,9 +80,11 @@ def _clauses(reading: Reading) -> Iterator[Reason]:
         last = _clause_end(reading, first)
         thing = _takes_up_a_thing(reading, begin, first)
         for hit in reading.telling:
-            if thing and hit.value.kind == "loose_qualities":
+            if thing and (hit.value.kind == "loose_qualities" or _of_both(reading, hit)):
                 continue
-            if first <= hit.start and hit.end <= last and said_of_person(reading, hit, first):
+            if hit.start >= begin and civil_event(reading, begin, hit):
+                continue
+            if begin <= hit.start and first < hit.end <= last and said_of_person(reading, hit, first):
                 yield Reason("causal-clause", hit.value.characteristic, begin, hit.end)
         for at in told_ages(reading, first, last):
             if not reading.thing_subject(first, at):
@@ -105,10 +110,17 @@ def _takes_up_a_thing(reading: Reading, begin: int, first: int) -> bool:
     Not for a noun that a person's affairs go by ("le dossier"), nor one that may name a person ("la caissière").
     """
     article, noun = reading.word(0), reading.word(1)
+    if article in _ONE_OF and reading.things.isdisjoint({1, 2}):
+        return False
     if reading.word(first) not in _TAKEN_UP.get(article, ()) or noun in _AFFAIRS or noun.endswith(_AGENTS):
         return False
     nobody = reading.persons.isdisjoint(range(begin)) and reading.inside.isdisjoint(range(begin))
     return nobody and _PERSONAL.isdisjoint(reading.words[:begin])
+
+
+def _of_both(reading: Reading, hit: Hit[Mention]) -> bool:
+    """ "D’origine latine", "trop vieux": what is said of persons and of things alike."""
+    return not _OF_BOTH.isdisjoint(reading.words[hit.start : hit.end])
 
 
 def _clause_end(reading: Reading, first: int) -> int:
@@ -189,7 +201,9 @@ def _noun_after(reading: Reading, begin: int, first: int, reach: int = NOUN_REAC
             last = at
             break
     for hit in reading.telling:
-        if first - 1 <= hit.start < last and hit.end > first and _counts(reading, hit, first):
+        if not (first - 1 <= hit.start < last and hit.end > first and _counts(reading, hit, first)):
+            continue
+        if not caused_event(reading, begin, hit):
             yield Reason("causal-noun", hit.value.characteristic, begin, hit.end)
     for at in range(first + 1, last):
         owned = words[at - 2] in reading.grammar.possessives
@@ -214,8 +228,10 @@ def _counts(reading: Reading, hit: Hit[Mention], first: int) -> bool:
     if mention.ignored:
         return False
     match mention.kind:
-        case "phrases" | "slurs":
+        case "slurs":
             return True
+        case "phrases":
+            return not state_of_thing(reading, hit)
         case "people" | "qualities" | "loose_qualities":
             return _group_counts(reading, hit, first)
         case _:

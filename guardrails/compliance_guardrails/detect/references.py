@@ -1,7 +1,7 @@
 """Finds articles of law and clauses of the contract: the announcing word, then one number or a list of them.
 
 ``article L111-1``, ``L. 113-8``, ``R*111-2``, ``articles 1240 et 1241``, ``1792 du Code civil``, ``clause n° 12.3``.
-An article "des Conditions générales" is a clause. Values are normalised (``L. 113-8`` is ``L113-8``). Serves SPEC 2.3.
+An article "des Conditions générales" is a clause. Values are normalised (``L. 113-8`` is ``L113-8``).
 """
 
 from __future__ import annotations

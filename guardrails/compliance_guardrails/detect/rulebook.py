@@ -157,11 +157,6 @@ def _domains(read: _Source) -> DomainsFile:
     return domains
 
 
-def compile_book(folder: Path) -> Book:
-    """The book of a rules folder, without the check of its examples. Raises PolicyError."""
-    return _compiled(lambda name, model: load_yaml(folder / name, model))
-
-
 def _compiled(read: _Source) -> Book:
     grammar = grammar_of(read(GRAMMAR_FILE, GrammarFile), GRAMMAR_FILE)
     attributes = read(ATTRIBUTES_FILE, AttributesFile)

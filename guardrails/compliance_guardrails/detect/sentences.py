@@ -1,7 +1,7 @@
 """The sentence, list item or table row around a place of a text: the stretch in which a citation must stand.
 
 Survives "art. L. 113-8", "cf.", "p. 12", "M. ", decimals, soft line breaks, Markdown lists and tables, and gives a note
-mark after the full stop ("… 150 €. [1]") to the sentence it follows. Works on compact folds. Serves SPEC 2.3.
+mark after the full stop ("… 150 €. [1]") to the sentence it follows. Works on compact folds.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 `SourceFinder.evidence` reads one stretch of a text; how that makes a claim cited is said in `citations`. Markers and
 names come from ``rules/citations.yaml``. Places of words come from the lexicon; looks after a
-marker are bounded. Serves SPEC 2.3.
+marker are bounded.
 """
 
 from __future__ import annotations
@@ -27,9 +27,16 @@ _TITLE_END: Final = re.compile(r"[,;.!?()\n]| : ")
 _GOES_ON: Final = re.compile(r" [A-ZÀ-Þ0-9]")
 _TOKEN: Final = re.compile(r"[^\W_][\w-]*")
 _URL: Final = re.compile(r"[^.;\n]{0,20}(?:https?://|www\.)[a-z0-9]")
+_WORD: Final = "[a-z][a-z-]{2,19}(?![a-z0-9-])"
+_COMPLEMENT: Final = rf"(?: {_WORD})?(?: (?:de la |de l'|des |du |de |d'){_WORD}(?: {_WORD})?){{0,3}}"
+_BESIDE: Final = re.compile(r"[ ,:(-]{1,3}(?:l')?\Z")
 _OWN, _NUMBERED, _PLAIN = "own", "numbered", "plain"
+LEAD: Final = "lead"
+"""What the lexicon stores for a marker that is none of the looser rule ("comme le prévoit")."""
 _TITLE_WORDS: Final = 7
 _CLOSE_TITLE_WORDS: Final = 3
+_NAME_REACH: Final = 60
+_SHORTEST_CODE: Final = 3
 
 
 class Evidence(NamedTuple):
@@ -50,7 +57,9 @@ _MARKED: Final = Evidence(strong=False, named=True, marked=True)
 _TITLED: Final = Evidence(strong=False, named=False, marked=True)
 _NAMED_ONLY: Final = Evidence(strong=False, named=True, marked=False)
 _NOTHING: Final = Evidence(strong=False, named=False, marked=False)
-_MARKER, _NAMED, _ACRONYM, _PAGE = map(int, (Role.MARKER, Role.NAMED, Role.ACRONYM, Role.PAGE))
+_MARKER, _NAMED, _ACRONYM, _PAGE, _DOCUMENT = map(
+    int, (Role.MARKER, Role.NAMED, Role.ACRONYM, Role.PAGE, Role.DOCUMENT)
+)
 
 
 class SourceFinder:
@@ -65,21 +74,32 @@ class SourceFinder:
         self._determiners = frozenset(map(fold, rules.determiners))
         self._persons = frozenset(map(fold, rules.person_titles))
         file = re.compile(rf"[^;\n]{{0,60}}?[a-z0-9_)-]\.(?:{trie(rules.file_endings)})(?![a-z0-9])")
-        dated = re.compile(
-            rf"[^.;:,()\n]{{0,50}}? du (?:[0-9]{{1,2}}(?:er)? (?:{trie(rules.months)})"
-            r"|[0-9]{1,2}[/.][0-9]{1,2}[/.])"
+        date = (
+            rf" du (?:[0-9]{{1,2}}(?:er)? (?:{trie(rules.months)})|[0-9]{{1,2}}[/.][0-9]{{1,2}}[/.])"
             r" ?[0-9]{4}(?![0-9])"
         )
-        self._identifying = (_QUOTED, file, _URL, dated)
+        site = re.compile(
+            r"[^;\n]{0,30}?(?<![@a-z0-9_.-])[a-z0-9-]{2,40}(?:\.[a-z0-9-]{2,30}){0,3}"
+            rf"\.(?:{trie(rules.site_endings)})(?![a-z0-9-])"
+        )
+        self._identifying = (_QUOTED, file, _URL, site, re.compile(rf"[^.;:,()\n]{{0,50}}?{date}"))
+        self._dated = re.compile(_COMPLEMENT + date)
+        self._coded = re.compile(
+            rf"{_COMPLEMENT}[ (]{{1,2}}(?:ref(?:erence)?\.? ?)?(?:(n°|no|num(?:ero)?) ?)?"
+            r"([a-z0-9]{1,12}(?:[-_/][a-z0-9]{1,12}){0,5})(?![a-z0-9%])"
+        )
         for word in rules.markers:
             folded = fold(word)
             # An article or clause word marks other claims through the reference it announces, and only so.
             kind = _OWN if folded in reference_words else _NUMBERED if folded in self._numbered else _PLAIN
             lexicon.add(Role.MARKER, word, kind)
+        for word in rules.leads:
+            lexicon.add(Role.MARKER, word, LEAD)
         for role, words in (
             (Role.NAMED, rules.named_sources),
             (Role.ACRONYM, rules.acronyms),
             (Role.PAGE, rules.page_words),
+            (Role.DOCUMENT, rules.identified_documents),
         ):
             for word in words:
                 lexicon.add(role, word)
@@ -111,7 +131,32 @@ class SourceFinder:
                     return _MARKED
             if self._identified(seen, kind is _NUMBERED, after, end, taken):
                 return _MARKED if named else _TITLED
-        return _NAMED_ONLY if named else _NOTHING
+        if named or any(self._that_one(seen, at[1], end, taken) for at in _within(anchors[_DOCUMENT], start, end)):
+            return _NAMED_ONLY
+        return _NOTHING
+
+    def named_before(self, seen: View, anchors: list[list[Anchor]], place: int) -> bool:
+        """Whether a named document stands directly before `place`: "CG art. 14.2", "Code civil, article 1240"."""
+        if not _BESIDE.search(seen.compact, max(0, place - 5), place):
+            return False
+        for role in (_NAMED, _ACRONYM):
+            for at, to, _ in _within(anchors[role], place - _NAME_REACH, place):
+                if _BESIDE.fullmatch(seen.compact, to, place) and (role == _NAMED or seen.visible[at:to].isupper()):
+                    return True
+        return False
+
+    def _that_one(self, seen: View, after: int, end: int, taken: Callable[[int], bool]) -> bool:
+        """Whether a word for a document goes on with its date or its number: "rapport d'expertise du 3 mars 2024"."""
+        high = min(end, after + self._reach)
+        if self._dated.match(seen.compact, after, high):
+            return True
+        found = self._coded.match(seen.compact, after, high)
+        if found is None or taken(found.start(2)):
+            return False
+        code = seen.visible[found.start(2) : found.end(2)]
+        if found[1] is not None:
+            return any(char.isdigit() for char in code)
+        return len(code) >= _SHORTEST_CODE and code[0].isupper() and code[-1].isdigit() and code == code.upper()
 
     def _identified(self, seen: View, numbered: bool, after: int, end: int, taken: Callable[[int], bool]) -> bool:
         """Whether a title, a number, a date or a file name follows the marker that ends at `after`."""

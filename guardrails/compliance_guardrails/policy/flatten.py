@@ -15,7 +15,6 @@ from typing import Any, Final
 from .guarded import guard_of
 from .yaml_reader import read_yaml
 
-MISSING: Final = object()
 _ITEM: Final = "…"
 _FALLBACKS: Final = (
     (re.compile(r"guardrails\.bias_screen_overrides\.[^.]+\.(\w+)"), r"guardrails.bias_screen.\1"),

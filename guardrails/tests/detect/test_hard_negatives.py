@@ -1,7 +1,6 @@
 """What must not be found: helpful advice, spared burdens, history, counted groups, refuted beliefs, words as words.
 
 Each veto stands beside a sentence of the same form that must still be found, so that none of them can grow too wide.
-Serves SPEC 2.5 and 2.6.
 """
 
 from __future__ import annotations
