@@ -24,6 +24,7 @@ from compliance_pipelines.core.records import Score, Trace
 from compliance_pipelines.core.report_context import OVERSIGHT
 from compliance_pipelines.core.report_explain import Explanation, Judged, Value
 from compliance_pipelines.core.tables import records
+from compliance_pipelines.core.verify import checked_files
 
 _TABLES = {
     "judge_neutrality": ("evaluation", "neutrality"),
@@ -55,7 +56,8 @@ def explain(
 
     EvidenceError when the month is not archived, or the words name nothing in it.
     """
-    files = archive.read(str(month))
+    # compared with the index first: a manifest and figures that were altered together agree with each other
+    _, files = checked_files(archive, str(month))
     manifest = read_manifest(files.get(MANIFEST_NAME, b""))
     document = _figures(files, manifest)
     policy = load_policy(policy_dir, at=month.days()[-1])

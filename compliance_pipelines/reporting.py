@@ -11,7 +11,7 @@ from datetime import date, datetime
 from pathlib import Path
 
 import pandas as pd
-from compliance_guardrails.detect import bias
+from compliance_guardrails.detect import bias, rulebook
 from compliance_guardrails.policy import Policy, PolicyError, load_policy
 
 from compliance_pipelines.adapters import judge_report, lexical_judge, pdf, policy_texts, signing, verify_pdf
@@ -41,6 +41,7 @@ from compliance_pipelines.core.ports import Archive
 from compliance_pipelines.core.records import Aggregate, Judgement, Score, Trace
 from compliance_pipelines.core.report_changes import policy_changes
 from compliance_pipelines.core.report_inputs import AlertFacts, ChangeFacts, CounterfactualFacts, ReportInputs
+from compliance_pipelines.core.report_suppress import build_mask
 from compliance_pipelines.core.review_queue import ReviewItem
 from compliance_pipelines.core.tables import frame, records
 
@@ -92,8 +93,9 @@ def build_month(request: MonthRequest, archive: Archive) -> report_build.Built:
     archived = archived_manifests(archive)
     before = _month_before(month)
     manifest_before = report_previous.newest_manifest(archived, str(before))
+    facts = _facts(request, store, policy, cutoff)
     inputs = Inputs(
-        data=_data(store, month, before, manifest_before),
+        data=_data(store, month, before, manifest_before, facts),
         policy_digest=policy.digest,
         code_version=code_identity(),
         judge=_judge(request, store, policy).recorded,
@@ -109,7 +111,6 @@ def build_month(request: MonthRequest, archive: Archive) -> report_build.Built:
         _policy_facts(policy),
         None if policy_before is None else _policy_facts(policy_before),
     )
-    facts = _facts(request, store, policy, cutoff)
     # As for the comparison, the month before counts only where its figures are an input of this report.
     made = report_revision.since_month(manifest_before if previous is not None else None, inputs)
     built = report_build.build(
@@ -131,16 +132,25 @@ def build_month(request: MonthRequest, archive: Archive) -> report_build.Built:
     return built
 
 
-def _data(store: TableStore, month: Month, before: Month, manifest_before: Manifest | None) -> tuple[DataDigest, ...]:
+def _data(
+    store: TableStore, month: Month, before: Month, manifest_before: Manifest | None, facts: ReportInputs
+) -> tuple[DataDigest, ...]:
+    """What the report was built from. Rows of masked departments are digested, not counted.
+
+    The published rows, taken off a count of all, would give the masked ones back.
+    """
+    mask = build_mask(facts.aggregates, facts.coverage, facts.oversight, facts.suppress_below)
+    masked = mask.departments
+    queues = masked | {one.department for one in facts.oversight if mask.small(one.queued) or mask.small(one.reviewed)}
     days = [day.isoformat() for day in month.days()]
     months = [one.first_day.isoformat() for one in (before, month)]
     wanted = [(key, days) for key in DAILY_TABLES] + [(MONTHLY_TABLE, months)]
     out = []
     for key, partitions in wanted:
-        names, rows, sha = store.digest(key, partitions)
+        names, rows, sha = store.digest(key, partitions, masked)
         out.append(DataDigest(asset="/".join(key), partitions=names, rows=rows, sha256=sha))
-    for key, partitions in ((COUNTERFACTUAL_TABLE, _weeks(month)), (REVIEWS_TABLE, days)):
-        names, rows, sha = store.digest(key, partitions)
+    for key, partitions, uncounted in ((COUNTERFACTUAL_TABLE, _weeks(month), ()), (REVIEWS_TABLE, days, queues)):
+        names, rows, sha = store.digest(key, partitions, uncounted)
         if names:
             out.append(DataDigest(asset="/".join(key), partitions=names, rows=rows, sha256=sha))
     if alerts := _alerts(store, month):
@@ -148,9 +158,9 @@ def _data(store: TableStore, month: Month, before: Month, manifest_before: Manif
         out.append(DataDigest(asset="alerting/episodes", partitions=(str(month),), rows=len(alerts), sha256=listed))
     if store.has(MONTHLY_TABLE, months[0]):
         # What the comparison takes from the archived month before is an input like any other.
-        facts = report_previous.facts_digest(manifest_before)
+        taken = report_previous.facts_digest(manifest_before)
         known = int(manifest_before is not None)
-        out.append(DataDigest(asset="audit/bias_report", partitions=(months[0],), rows=known, sha256=facts))
+        out.append(DataDigest(asset="audit/bias_report", partitions=(months[0],), rows=known, sha256=taken))
     return tuple(out)
 
 
@@ -192,10 +202,15 @@ def _facts(request: MonthRequest, store: TableStore, policy: Policy, cutoff: dat
             f"à recalculer (compliance report build {month} --nights)"
         )
     tables, late = _month_tables(store, month, cutoff)
-    reasons = departments.reasons(
-        table for key in DAILY_TABLES[2:6] for _, table in store.read_many(key, [d.isoformat() for d in month.days()])
-    )
     limits, legal = policy.thresholds, policy.legal
+    coverage, oversight = report_facts.coverage(tables, policy), report_facts.oversight(tables, policy)
+    mask = build_mask(monthly, coverage, oversight, limits.suppress_below)
+    days = [day.isoformat() for day in month.days()]
+    reasons = departments.reasons(
+        (table for key in DAILY_TABLES[2:6] for _, table in store.read_many(key, days)),
+        frozenset(tables.traces["trace_id"]),
+        lambda department, metric: not mask.hides(department, metric),
+    )
     return ReportInputs(
         month=str(month),
         revision=1,
@@ -220,12 +235,12 @@ def _facts(request: MonthRequest, store: TableStore, policy: Policy, cutoff: dat
         synthetic=request.synthetic,
         signed=request.signing is not None,
         daily=report_facts.daily_points(tables, CHARTED),
-        coverage=report_facts.coverage(tables, policy),
-        oversight=report_facts.oversight(tables, policy),
+        coverage=coverage,
+        oversight=oversight,
         alerts=_alerts(store, month),
         alerts_evaluated=Outbox(store.root.parent / "outbox").path.exists(),
         counterfactual=_counterfactual(store, month),
-        grounds=report_facts.grounds(policy, frozenset(bias.coverage_by_ground())),
+        grounds=report_facts.grounds(policy, frozenset(bias.coverage_by_ground(rulebook.of(policy)))),
         missing_nights=report_facts.missing_nights(tables),
         changes=_policy_changes(request, policy, policy_before),
         policy_compared=policy_before is not None,

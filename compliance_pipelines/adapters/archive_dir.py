@@ -9,13 +9,21 @@ Serves "two builds at once, a kill at any moment or a full disk leave nothing ha
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
-from compliance_pipelines.adapters.archive_files import exclusive, sync_folder, unavailable, write_new
-from compliance_pipelines.adapters.archive_strangers import PENDING, interrupted, strangers
+from compliance_pipelines.adapters.archive_files import (
+    exclusive,
+    is_folder,
+    read_regular,
+    sync_folder,
+    unavailable,
+    write_new,
+)
+from compliance_pipelines.adapters.archive_strangers import PENDING, interrupted, staged, strangers
 from compliance_pipelines.core.evidence import MANIFEST_NAME, EvidenceError, pdf_name, require_month, sha256
 from compliance_pipelines.core.evidence_chain import (
     ChainEntry,
@@ -28,7 +36,6 @@ from compliance_pipelines.core.evidence_chain import (
 )
 from compliance_pipelines.core.ports import Check, Clock, Receipt, RetentionState
 
-MAX_BYTES = 64 * 1024 * 1024
 MODE = "AUCUN (répertoire)"
 
 
@@ -111,6 +118,8 @@ class DirectoryArchive:
         with exclusive(self.root, self._lock_seconds):
             self._recover()
             entries = self.list_revisions()
+            if not entries and any((self.root / "revisions").glob("*/*")):
+                raise EvidenceError("archive : index absent alors que des révisions existent, rien n’a été écrit")
             same = [item for item in entries if (item.month, item.revision) == (month, revision)]
             if not same or same[0].manifest_sha256 != sha256(files.get(MANIFEST_NAME, b"")):
                 manifest = check_new(entries, month, revision, files)
@@ -153,16 +162,19 @@ class DirectoryArchive:
             sync_folder(target.parent)
             (pending / "chain.jsonl").replace(self.root / "chain.jsonl")
             sync_folder(self.root)
-            self._finish(pending, entry.month)
+            self._finish(pending, entry)
         except OSError as error:
             with contextlib.suppress(OSError):
                 self._recover()
             raise unavailable(error) from error
 
-    def _finish(self, pending: Path, month: str) -> None:
+    def _finish(self, pending: Path, entry: ChainEntry) -> None:
         """The copy people fetch was staged before the commit, so that a full disk cannot stop it here."""
-        with contextlib.suppress(FileNotFoundError):
-            (pending / "current.pdf").replace(self.root / pdf_name(month))
+        staged_copy = read_regular(pending / "current.pdf")
+        # only the archived bytes of the newest revision: whatever else was left there is no copy of the month
+        newest = find_revision(self.list_revisions(), entry.month, None)
+        if entry == newest and staged_copy is not None and sha256(staged_copy) == entry.pdf.sha256:
+            (pending / "current.pdf").replace(self.root / pdf_name(entry.month))
         sync_folder(self.root)
         shutil.rmtree(pending)
 
@@ -171,17 +183,24 @@ class DirectoryArchive:
         done: list[str] = []
         pendings = sorted((self.root / ".pending").glob("*"))
         entries = self.list_revisions() if pendings else ()
-        archived = {(entry.month, entry.revision) for entry in entries}
+        archived = {(entry.month, entry.revision): entry for entry in entries}
+        begun = {(entry.month, entry.revision) for entry in staged(self.root, entries)}
         for pending in pendings:
             match = PENDING.match(pending.name)
-            if match is None or not pending.is_dir():
+            if match is None or not is_folder(pending):
                 raise EvidenceError("archive : .pending contient un élément inconnu, à retirer à la main")
             month, revision = match[1], int(match[2])
             if (month, revision) in archived:
-                self._finish(pending, month)
+                self._finish(pending, archived[month, revision])
                 done.append(f"révision {revision} de {month} : archivage interrompu, terminé")
             else:
                 target = self._folder(month, revision)
+                if target.exists() and (month, revision) not in begun:
+                    # its staged index precedes a moved folder: without it this folder is something else
+                    raise EvidenceError(
+                        f"archive : révision {revision} de {month} présente sans figurer dans l’index, "
+                        "rien n’a été effacé"
+                    )
                 if target.exists():
                     shutil.rmtree(target)
                 shutil.rmtree(pending)
@@ -192,14 +211,14 @@ class DirectoryArchive:
         return self.root / "revisions" / month / f"r{revision}"
 
     def _chain_bytes(self) -> bytes:
-        return self._content(self.root / "chain.jsonl") or b""
+        content = self._content(self.root / "chain.jsonl")
+        if content is None and os.path.lexists(self.root / "chain.jsonl"):
+            raise EvidenceError("index : attendu un fichier ordinaire à la place de chain.jsonl")
+        return content or b""
 
     def _content(self, path: Path) -> bytes | None:
         try:
-            with path.open("rb") as handle:
-                return handle.read(MAX_BYTES)  # a longer file is no archived one: its digest will say so
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+            return read_regular(path)
         except OSError as error:
             raise unavailable(error) from error
 
@@ -209,7 +228,7 @@ class DirectoryArchive:
         content = self._content(self.root / pdf_name(entry.month))
         if content is not None and sha256(content) == entry.pdf.sha256:
             return Check(name, ok=True, detail_fr=f"{pdf_name(entry.month)} est la révision {entry.revision}")
-        if (self.root / ".pending" / f"{entry.month}-r{entry.revision}").is_dir():
+        if is_folder(self.root / ".pending" / f"{entry.month}-r{entry.revision}"):
             detail = "archivage interrompu après validation : à terminer au prochain lancement"
             return Check(name, ok=True, detail_fr=detail, warning=True)
         found = "absente" if content is None else "différente de la révision archivée"

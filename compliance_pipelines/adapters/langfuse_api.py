@@ -40,7 +40,7 @@ from compliance_pipelines.adapters.langfuse_api_sources import (
 )
 from compliance_pipelines.adapters.langfuse_api_traces import Seen, TraceRows
 from compliance_pipelines.adapters.langfuse_api_windows import Progress, WindowReader
-from compliance_pipelines.adapters.langfuse_spill import bucket_count, by_day
+from compliance_pipelines.adapters.langfuse_spill import bucket_count, by_day, scores_by_day
 from compliance_pipelines.core import assembly, reconciliation
 from compliance_pipelines.core.extraction import (
     MARGIN,
@@ -160,6 +160,7 @@ class ApiReader:
         done = False
         try:
             at_start = _counts_at_start(folder, counts)
+            reconciliation.note_gone(report, self._ledger().counts(), at_start)
             parts = windows(first, last, self.width, MARGIN)
             journals = self._download(folder, sources, parts)
             _count_rejected(journals, first, last, report)
@@ -196,6 +197,10 @@ class ApiReader:
         finally:
             folder.remove() if done else folder.release()
         return scores.result(), report
+
+    def score_days(self, days: list[date], report: ReadReport) -> Iterator[tuple[date, list[Score]]]:
+        """The same for each of `days` (consecutive, ascending), a month in memory at a time."""
+        return scores_by_day(self.read_scores, days, self.state, report)
 
     def late_days(self, first: date, last: date) -> list[date]:
         """The days first..last that received rows after they were read here, in order; worth reading again.

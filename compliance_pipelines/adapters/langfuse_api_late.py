@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import fcntl
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from compliance_pipelines.adapters.langfuse_api_http import (
+    LangfuseError,
     LangfuseHttp,
     NotThereError,
     RefusedError,
@@ -27,13 +29,15 @@ from compliance_pipelines.core.extraction import Window
 from compliance_pipelines.core.periods import day_window
 
 _METRICS = "/api/public/v2/metrics"
+# a day is asked for in halves down to this
+_NARROWEST = timedelta(hours=1)
 
 
 class _Meta(msgspec.Struct):
     totalItems: int  # noqa: N815  as the server writes it
 
 
-class _Listed(msgspec.Struct):
+class _ListedBody(msgspec.Struct):
     meta: _Meta
 
 
@@ -41,22 +45,68 @@ class _Metrics(msgspec.Struct):
     data: list[dict[str, Any]]
 
 
-def count_rows(http: LangfuseHttp, day: date, *, by_metrics: bool) -> int:
-    """How many observations the server counts on a Paris day; raises LangfuseError."""
-    start, end = day_window(day)
-    if not by_metrics:
-        query = V3_OBSERVATIONS.query(Window(start, end), None, 1)
-        return http.get(V3_OBSERVATIONS.path, query, _read_listed).value.meta.totalItems
-    query = {
-        "view": "observations",
-        "dimensions": [],
-        "metrics": [{"measure": "count", "aggregation": "count"}],
-        "filters": [],
-        "fromTimestamp": moment(start),
-        "toTimestamp": moment(end),
-    }
-    found = http.get(_METRICS, {"query": json.dumps(query)}, _read_metrics).value.data
-    return sum(int(row["count_count"]) for row in found if str(row.get("count_count", "")).isdigit())
+class _NoCountError(LangfuseError):
+    """The answer is no count."""
+
+
+class _Counter:
+    """Counts the observations of a window by the metrics endpoint.
+
+    The end of a metrics query is inclusive, so that a row of midnight would count on two days: a filter on the time
+    column ends it. A server that refuses the filter (400) is asked without, up to the millisecond before.
+    """
+
+    def __init__(self, http: LangfuseHttp) -> None:
+        self._http = http
+        self._filters = True
+
+    def __call__(self, window: Window) -> int:
+        """Rows in `window`, which is asked for in halves where the server gives up on it; raises LangfuseError."""
+        try:
+            return self._ask(window)
+        except TooWideError:
+            halves = window.halves() if window.end - window.start > _NARROWEST else None
+            if halves is None:
+                raise
+            return sum(map(self, halves))
+
+    def _ask(self, window: Window) -> int:
+        if self._filters:
+            try:
+                return self._get(window, [_before(window.end)], window.end)
+            except RefusedError:
+                self._filters = False
+        return self._get(window, [], window.end - timedelta(milliseconds=1))
+
+    def _get(self, window: Window, filters: list[dict[str, str]], end: datetime) -> int:
+        query = {
+            "view": "observations",
+            "dimensions": [],
+            "metrics": [{"measure": "count", "aggregation": "count"}],
+            "filters": filters,
+            "fromTimestamp": moment(window.start),
+            "toTimestamp": moment(end),
+        }
+        found = self._http.get(_METRICS, {"query": json.dumps(query)}, _read_metrics).value.data
+        return sum(_number(row.get("count_count")) for row in found)
+
+
+def _before(end: datetime) -> dict[str, str]:
+    return {"column": "start_time", "type": "datetime", "operator": "<", "value": moment(end)}
+
+
+def _number(value: object) -> int:
+    """A count as the server writes it: a number or its digits; anything else is no count, and not zero."""
+    text = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    if isinstance(value, bool) or not (text.isascii() and text.isdigit()):
+        raise _NoCountError("Langfuse : le serveur a répondu autre chose qu’un nombre de lignes")
+    return int(text)
+
+
+def _listed(http: LangfuseHttp, window: Window) -> int:
+    """Rows in `window` as a listing of v3 counts them; raises LangfuseError."""
+    query = V3_OBSERVATIONS.query(window, None, 1)
+    return _number(http.get(V3_OBSERVATIONS.path, query, _read_listed).value.meta.totalItems)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +135,20 @@ class RowCounts:
 def count_days(http: LangfuseHttp, first: date, last: date, generation: Generation) -> RowCounts:
     """Rows of the Paris days first..last; raises LangfuseError, but not for a server that does not count."""
     days = [first + timedelta(days=k) for k in range((last - first).days + 1)]
-    new = _count_all(http, days, by_metrics=True) if generation.by_metrics else {}
-    old = _count_all(http, days, by_metrics=False) if generation.dual or not generation.by_metrics else {}
+    new = _count_all(_Counter(http), days) if generation.by_metrics else {}
+    old = _count_all(partial(_listed, http), days) if generation.dual or not generation.by_metrics else {}
     return RowCounts(new, old)
 
 
-def _count_all(http: LangfuseHttp, days: list[date], *, by_metrics: bool) -> dict[date, int]:
-    try:
-        return {day: count_rows(http, day, by_metrics=by_metrics) for day in days}
-    except (NotThereError, RefusedError, TooWideError):
-        # a server that does not count is still one that can be read
-        return {}
+def _count_all(count: Callable[[Window], int], days: list[date]) -> dict[date, int]:
+    """Rows of each day, up to the first that the server does not count: it is still one that can be read."""
+    found: dict[date, int] = {}
+    for day in days:
+        try:
+            found[day] = count(Window(*day_window(day)))
+        except (NotThereError, RefusedError, TooWideError, _NoCountError):
+            break
+    return found
 
 
 class Ledger:
@@ -130,4 +183,4 @@ class Ledger:
 
 
 _read_metrics = msgspec.json.Decoder(_Metrics).decode
-_read_listed = msgspec.json.Decoder(_Listed).decode
+_read_listed = msgspec.json.Decoder(_ListedBody).decode

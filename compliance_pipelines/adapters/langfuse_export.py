@@ -7,43 +7,30 @@ anywhere in the folder. A row that cannot be used is counted with its reason; a 
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
-import json
-import sys
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path, PurePath
-from typing import Any, BinaryIO, Protocol
+from typing import NoReturn, Protocol
 
-import msgspec
-
-from compliance_pipelines.adapters.langfuse_spill import Spill, bucket_count, by_day
+from compliance_pipelines.adapters.langfuse_export_rows import (
+    SUFFIXES,
+    ExportError,
+    ExportFile,
+    form_of,
+    is_gzip,
+    is_packed_otherwise,
+    raw_rows,
+)
+from compliance_pipelines.adapters.langfuse_spill import Spill, bucket_count, by_day, scores_by_day
 from compliance_pipelines.core import assembly
 from compliance_pipelines.core.extraction import ReadReport, Scores, count_row, event_score, exchanges, row_day
-from compliance_pipelines.core.langfuse_rows import Observation, RowError, ScoreRow, known_columns, parse_row
+from compliance_pipelines.core.langfuse_rows import Observation, RowError, ScoreRow, parse_row
 from compliance_pipelines.core.records import Score, Trace
 
-SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".parquet")
-_MAX_LINE = 64 * 1024 * 1024
-_MAX_JSON = 256 * 1024 * 1024
 _GZIP_RATIO = 12
-
-
-class ExportError(RuntimeError):
-    """An export that cannot be read: one French line with the file and what was expected."""
-
-
-@dataclass(frozen=True, slots=True)
-class ExportFile:
-    """A file to read, and the name that errors give it."""
-
-    path: Path
-    shown: str
 
 
 class ExportSource(Protocol):
@@ -83,7 +70,10 @@ class ExportReader:
             return [self.source]
         if not self.source.is_dir():
             raise ExportError(f"{self.source} : dossier d'export introuvable (LANGFUSE_EXPORT)")
-        found = [path for path in sorted(self.source.rglob("*")) if path.is_file() and is_export(path)]
+        # `rglob` passes over a folder that it may not open, and the rows in it
+        walk = os.walk(self.source, onerror=_unopened)
+        inside = sorted(Path(folder) / name for folder, _, names in walk for name in names)
+        found = [path for path in inside if is_export(path.relative_to(self.source)) and path.is_file()]
         if not found:
             raise none_found(str(self.source))
         return found
@@ -103,9 +93,10 @@ class ExportReader:
     def trace_chunks(self, first: date, last: date, report: ReadReport) -> Iterator[list[Trace]]:
         """Exchanges in chunks of bounded size, in no particular order; fills `report` while it runs."""
         with self._opened() as files, Spill(self.scratch, _buckets(files)) as spill:
-            for row in self._rows(files, report, first):
+            for row in self._rows(files, report, first, last):
                 if isinstance(row, Observation):
-                    report.count(row_day(row), "observations")
+                    if first <= (day := row_day(row)) <= last:
+                        report.count(day, "observations")
                     spill.add(row.trace_id, row)
             for number in range(len(spill.pending)):
                 yield list(exchanges(spill.bucket(number), first, last, report, self.resolve, self.hmac_key, "export"))
@@ -118,33 +109,60 @@ class ExportReader:
         report = ReadReport()
         scores = Scores(first, last, report)
         with self._opened() as files:
-            for found in self._rows(files, report, first):
+            for found in self._rows(files, report, first, last):
                 row = event_score(found) if isinstance(found, Observation) else found
                 if row is not None:
                     scores.add(row)
         return scores.result(), report
 
-    def _rows(self, files: Sequence[ExportFile], report: ReadReport, first: date) -> Iterator[Observation | ScoreRow]:
+    def score_days(self, days: list[date], report: ReadReport) -> Iterator[tuple[date, list[Score]]]:
+        """The same for each of `days` (consecutive, ascending), a month in memory at a time."""
+        return scores_by_day(self.read_scores, days, self.scratch, report)
+
+    def _rows(
+        self, files: Sequence[ExportFile], report: ReadReport, first: date, last: date
+    ) -> Iterator[Observation | ScoreRow]:
+        """Every row of the files; those of first..last are counted, others when their own days are read."""
         for file in files:
             report.files += 1
-            day = first
-            for raw in _raw_rows(file):
+            day: date | None = None
+            refused = Counter[str]()
+            for raw in raw_rows(file):
                 try:
                     if isinstance(raw, RowError):
                         raise raw
                     row = parse_row(raw)
-                except RowError as refused:
-                    report.count(day, "rows")
-                    report.count(day, f"rejected_{refused.reason}")
+                except RowError as error:
+                    refused[error.reason] += 1
                     continue
-                day = row_day(row)
-                count_row(report, row, day)
+                here = row_day(row)
+                # a row without time counts on the day of the row before it, at the head of a file of the one after it
+                _count_refused(report, refused, here if day is None else day, first, last)
+                day = here
+                if first <= day <= last:
+                    count_row(report, row, day)
                 yield row
+            _count_refused(report, refused, first if day is None else day, first, last)
+
+
+def _count_refused(report: ReadReport, refused: Counter[str], day: date, first: date, last: date) -> None:
+    if refused and first <= day <= last:
+        report.count(day, "rows", refused.total())
+        for reason, number in refused.items():
+            report.count(day, f"rejected_{reason}", number)
+    refused.clear()
 
 
 def is_export(path: PurePath) -> bool:
-    """Whether a file of this name holds rows; truth.* and manifests lie beside exports without being such."""
-    return _suffix(path) in SUFFIXES and not _is_side_file(path)
+    """Whether a file of this name holds rows; truth.* and manifests lie beside exports without being such.
+
+    Raises ExportError for an export that is packed in a way that is not read.
+    """
+    if _is_side_file(path):
+        return False
+    if is_packed_otherwise(path):
+        raise ExportError(f"{path} : compression non lue, attendu .gz ou un fichier non compressé")
+    return form_of(path) in SUFFIXES
 
 
 def none_found(shown: str) -> ExportError:
@@ -153,153 +171,19 @@ def none_found(shown: str) -> ExportError:
 
 
 def _buckets(files: Sequence[ExportFile]) -> int:
-    size = sum(file.path.stat().st_size * (_GZIP_RATIO if file.path.suffix == ".gz" else 1) for file in files)
-    return bucket_count(size)
+    return bucket_count(sum(_size(file.path) * (_GZIP_RATIO if is_gzip(file.path) else 1) for file in files))
 
 
-def _raw_rows(file: ExportFile) -> Iterator[Mapping[str, Any] | RowError]:
-    path, shown = file.path, file.shown
+def _size(path: Path) -> int:
     try:
-        if _suffix(path) == ".parquet":
-            yield from _parquet_rows(file)
-            return
-        with _open(path) as handle:
-            if _suffix(path) == ".csv":
-                yield from _csv_rows(shown, handle)
-            elif _suffix(path) == ".json":
-                yield from _json_rows(shown, handle)
-            else:
-                yield from _jsonl_rows(shown, handle)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as damaged:
-        raise ExportError(f"{shown} : archive gzip tronquée ou abîmée, lecture refusée (à réexporter)") from damaged
-    except PermissionError as denied:
-        raise ExportError(f"{shown} : lecture refusée par le système (droits du fichier)") from denied
+        return path.stat().st_size
+    except OSError:
+        # said when it is opened
+        return 0
 
 
-def _open(path: Path) -> BinaryIO:
-    if path.suffix == ".gz":
-        return io.BufferedReader(gzip.open(path, "rb"), 1 << 18)  # type: ignore[arg-type]
-    return path.open("rb", buffering=1 << 18)
-
-
-def _jsonl_rows(shown: str, handle: BinaryIO) -> Iterator[Mapping[str, Any] | RowError]:
-    decode = msgspec.json.Decoder().decode
-    while line := handle.readline(_MAX_LINE + 1):
-        if len(line) > _MAX_LINE:
-            yield RowError("line_too_long")
-            while line and not line.endswith(b"\n"):
-                line = handle.readline(_MAX_LINE)
-            continue
-        if not line.strip():
-            continue
-        try:
-            row = decode(line)
-        except (msgspec.DecodeError, RecursionError):
-            row = _lenient(line)
-        if isinstance(row, dict):
-            yield from _unwrap(row)
-        elif not line.endswith(b"\n"):
-            # half a line at the end: nobody can say how many should have followed it
-            raise ExportError(f"{shown} : JSONL tronqué (dernière ligne incomplète), lecture refusée (à réexporter)")
-        else:
-            yield RowError("not_json")
-
-
-def _lenient(data: bytes) -> Any:
-    # msgspec refuses lone surrogates and invalid UTF-8, which real traces hold
-    try:
-        return json.loads(data.decode("utf-8", "replace").lstrip("\ufeff"))
-    except (ValueError, RecursionError):
-        return None
-
-
-def _json_rows(shown: str, handle: BinaryIO) -> Iterator[Mapping[str, Any] | RowError]:
-    data = handle.read(_MAX_JSON + 1)
-    if len(data) > _MAX_JSON:
-        raise ExportError(f"{shown} : plus de {_MAX_JSON >> 20} Mo de JSON en un seul document, à exporter en JSONL")
-    try:
-        parsed = msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError):
-        parsed = _lenient(data)
-    del data
-    if isinstance(parsed, dict):
-        yield from _unwrap(parsed)
-    elif isinstance(parsed, list):
-        yield from _objects(parsed)
-    else:
-        raise ExportError(f"{shown} : JSON illisible, attendu un tableau de lignes ou une page de l'API Langfuse")
-
-
-def _unwrap(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any] | RowError]:
-    # a saved API page holds its rows in "data", a recording of one in "response"
-    inner = row.get("response", row)
-    if isinstance(inner, Mapping) and isinstance(inner.get("data"), list):
-        yield from _objects(inner["data"])
-    elif isinstance(inner, Mapping) and isinstance(inner.get("observations"), list) and "timestamp" in inner:
-        yield from _objects(inner["observations"])
-        scores = inner.get("scores")
-        yield from _objects(scores if isinstance(scores, list) else [])
-    else:
-        yield row
-
-
-def _objects(items: Sequence[Any]) -> Iterator[Mapping[str, Any] | RowError]:
-    yield from (item if isinstance(item, Mapping) else RowError("not_json") for item in items)
-
-
-def _csv_rows(shown: str, handle: BinaryIO) -> Iterator[Mapping[str, Any] | RowError]:
-    csv.field_size_limit(min(sys.maxsize, _MAX_LINE))
-    text = io.TextIOWrapper(handle, "utf-8-sig", errors="replace", newline="")
-    # NUL bytes stop the csv module; they carry nothing
-    reader = csv.DictReader((line.replace("\x00", "") for line in text), strict=True)
-    try:
-        columns = list(reader.fieldnames or [])
-        if columns and not known_columns(columns):
-            raise ExportError(
-                f"{shown} : colonnes inconnues ({', '.join(columns[:6])[:120]}…), "
-                "attendu un export Langfuse d'observations, de traces ou de scores"
-            )
-        for row in reader if columns else ():
-            # cells too few or too many: nobody can say which column is which
-            yield RowError("wrong_cells") if None in row or None in row.values() else row
-    except csv.Error as damaged:
-        # what follows a quote without its end, or a cell without end, is lost
-        raise ExportError(
-            f"{shown} : CSV abîmé ou tronqué vers la ligne {reader.line_num}, lecture refusée (à réexporter)"
-        ) from damaged
-    finally:
-        # the file belongs to the caller, who closes it
-        text.detach()
-
-
-def _parquet_rows(file: ExportFile) -> Iterator[Mapping[str, Any]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with pq.ParquetFile(file.path) as table:
-            if not known_columns(table.schema_arrow.names):
-                raise ExportError(f"{file.shown} : colonnes inconnues, attendu un export Langfuse")
-            # the storage engine writes metadata as a map, and text as bytes where it is set so
-            encoded = "binary" in str(table.schema_arrow)
-            for batch in table.iter_batches(batch_size=500):
-                rows = batch.to_pylist(maps_as_pydicts="lossy")
-                yield from map(_decoded, rows) if encoded else rows
-    except pa.ArrowException as damaged:
-        raise ExportError(f"{file.shown} : fichier Parquet illisible ou tronqué") from damaged
-
-
-def _decoded(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if isinstance(value, dict):
-        return {_decoded(key): _decoded(item) for key, item in value.items()}
-    return [_decoded(item) for item in value] if isinstance(value, list) else value
-
-
-def _suffix(path: PurePath) -> str:
-    name = path.with_suffix("") if path.suffix == ".gz" else path
-    return name.suffix.lower()
+def _unopened(failed: OSError) -> NoReturn:
+    raise ExportError(f"{failed.filename} : dossier illisible ({type(failed).__name__}), droits ?") from failed
 
 
 def _is_side_file(path: PurePath) -> bool:

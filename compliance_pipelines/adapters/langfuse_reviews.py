@@ -58,6 +58,9 @@ def listed(http: LangfuseHttp, path: str, params: Mapping[str, str] | None = Non
             page = http.get(path, {**(params or {}), "page": str(number), "limit": str(_LISTED)}, _read_listing).value
             rows.update((str(row.get("id")), row) for row in page.data)
             totals.add(page.meta.totalItems)
+            if not page.data:
+                # fewer pages than were announced: it moved, or the server miscounts them
+                break
             number, last = number + 1, page.meta.totalPages
         if totals == {len(rows)} or last <= 1:
             return list(rows.values())
@@ -67,6 +70,27 @@ def listed(http: LangfuseHttp, path: str, params: Mapping[str, str] | None = Non
 def items_path(queue_id: str) -> str:
     """Where the items of a queue are listed and posted."""
     return f"{QUEUES}/{quote(queue_id, safe='')}/items"
+
+
+def queue_id(http: LangfuseHttp, queue: Mapping[str, Any]) -> str:
+    """The id of a listed queue; raises LangfuseError."""
+    if not queue.get("id"):
+        raise unreadable(http)
+    return str(queue["id"])
+
+
+def item_times(row: Mapping[str, Any]) -> tuple[datetime, datetime | None]:
+    """When an item was queued and completed, aware; raises KeyError, TypeError or ValueError."""
+    done = row.get("completedAt")
+    times = datetime.fromisoformat(row["createdAt"]), datetime.fromisoformat(done) if done else None
+    if any(time is not None and time.tzinfo is None for time in times):
+        raise ValueError("naive")
+    return times
+
+
+def unreadable(http: LangfuseHttp) -> LangfuseError:
+    """What to say of a queue or an item that lacks what is needed of it."""
+    return LangfuseError(f"Langfuse ({http.server.host}) : élément de file illisible sur {QUEUES}")
 
 
 def review_items(http: LangfuseHttp) -> list[ReviewItem]:
@@ -79,7 +103,12 @@ def review_items(http: LangfuseHttp) -> list[ReviewItem]:
         name = str(queue.get("name") or "")
         if name.startswith(QUEUE_PREFIX):
             department = name.removeprefix(QUEUE_PREFIX)
-            found += [_item(http, department, row) for row in listed(http, items_path(str(queue["id"])))]
+            try:
+                rows = listed(http, items_path(queue_id(http, queue)))
+            except NotThereError:
+                # removed since the queues were listed
+                continue
+            found += [_item(http, department, row) for row in rows]
     return sorted(found, key=lambda item: (item.queued_at, item.item_id))
 
 
@@ -153,14 +182,8 @@ def _key(trace_id: str, content: Mapping[str, Any]) -> str:
 
 def _item(http: LangfuseHttp, department: str, row: Mapping[str, Any]) -> ReviewItem:
     try:
-        done = row.get("completedAt") if row["status"] == "COMPLETED" else None
-        return ReviewItem(
-            str(row["id"]),
-            department,
-            str(row["objectId"]),
-            str(row["objectType"]),
-            datetime.fromisoformat(row["createdAt"]),
-            datetime.fromisoformat(done) if done else None,
-        )
+        queued, done = item_times(row)
+        done = done if row["status"] == "COMPLETED" else None
+        return ReviewItem(str(row["id"]), department, str(row["objectId"]), str(row["objectType"]), queued, done)
     except (KeyError, TypeError, ValueError):
-        raise LangfuseError(f"Langfuse ({http.server.host}) : élément de file illisible sur {QUEUES}") from None
+        raise unreadable(http) from None

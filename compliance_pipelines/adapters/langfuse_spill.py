@@ -6,20 +6,21 @@ folder disappears with the read, what a killed read left disappears with the nex
 
 from __future__ import annotations
 
+import itertools
 import os
 import pickle
 import shutil
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from compliance_pipelines.core.extraction import ReadReport
 from compliance_pipelines.core.langfuse_rows import Observation
-from compliance_pipelines.core.periods import paris_day
-from compliance_pipelines.core.records import Trace
+from compliance_pipelines.core.periods import month_of, paris_day
+from compliance_pipelines.core.records import Score, Trace
 
 BUCKET_BYTES = 8_000_000
 MAX_BUCKETS = 512
@@ -65,7 +66,7 @@ class Spill:
         """Put a row into the bucket of its trace."""
         self.add_to(bucket_of(trace_id, len(self.pending)), row)
 
-    def add_to(self, number: int, record: Observation | Trace | bytes) -> None:
+    def add_to(self, number: int, record: Observation | Trace | Score | bytes) -> None:
         """Put a record into bucket `number`; memory is bounded over all buckets together."""
         self.pending[number].append(record)
         self.pending_chars += _chars(record)
@@ -112,15 +113,46 @@ def by_day(
     return _days(spill, days)
 
 
+def scores_by_day(
+    read: Callable[[date, date], tuple[list[Score], ReadReport]], days: list[date], scratch: Path, report: ReadReport
+) -> Iterator[tuple[date, list[Score]]]:
+    """Scores of each of `days` (consecutive, ascending), in order of time, at most one month in memory at a time.
+
+    `read` gives those of a span. All are read before this returns, so `report` is complete; days are loaded lazily.
+    """
+    spill = Spill(scratch, len(days))
+    try:
+        for _, month in itertools.groupby(days, month_of):
+            span = list(month)
+            found, part = read(span[0], span[-1])
+            for score in found:
+                spill.add_to((paris_day(score.observed_at) - days[0]).days, score)
+            for day, counts in part.days.items():
+                for name, number in counts.items():
+                    report.count(day, name, number)
+    except BaseException:
+        spill.close()
+        raise
+    return _score_days(spill, days)
+
+
+def _score_days(spill: Spill, days: list[date]) -> Iterator[tuple[date, list[Score]]]:
+    with spill:
+        for number, day in enumerate(days):
+            yield day, spill.bucket(number)
+
+
 def _days(spill: Spill, days: list[date]) -> Iterator[tuple[date, list[Trace]]]:
     with spill:
         for number, day in enumerate(days):
             yield day, sorted(spill.bucket(number), key=lambda trace: (trace.observed_at, trace.trace_id))
 
 
-def _chars(record: Observation | Trace | bytes) -> int:
+def _chars(record: Observation | Trace | Score | bytes) -> int:
     if isinstance(record, bytes):
         return len(record)
+    if isinstance(record, Score):
+        return 500
     if isinstance(record, Trace):
         return 500 + len(record.answer or "") + sum(map(len, record.contexts))
     return 2000 + len(record.input or "") + len(record.output or "")

@@ -11,7 +11,7 @@ import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
@@ -19,11 +19,22 @@ import msgspec
 
 from compliance_pipelines.adapters.langfuse_api_http import LangfuseError, LangfuseHttp, NotThereError
 from compliance_pipelines.adapters.langfuse_api_sources import moment
-from compliance_pipelines.adapters.langfuse_reviews import OUTCOME, QUEUE_PREFIX, QUEUES, items_path, listed
+from compliance_pipelines.adapters.langfuse_reviews import (
+    OUTCOME,
+    QUEUE_PREFIX,
+    QUEUES,
+    item_times,
+    items_path,
+    listed,
+    queue_id,
+    unreadable,
+)
 
 _BATCH_ROWS = 100
 _BATCH_BYTES = 3_000_000
 _TRIES = 4
+_MOST_REVISIONS = 49
+_STEP = timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +118,10 @@ class LangfuseWriter:
                 answer = self.http.send(
                     "POST", "/api/public/ingestion", {"batch": [_event(s) for s in waiting.values()]}, _read_outcome
                 ).value
-                accepted += sum(item.id in waiting for item in answer.successes)
-                failed = {item.id: item.status for item in answer.errors if item.id in waiting}
-                silent = waiting.keys() - failed.keys() - {item.id for item in answer.successes}
+                taken = {item.id for item in answer.successes} & waiting.keys()
+                accepted += len(taken)
+                failed = {item.id: item.status for item in answer.errors if item.id in waiting.keys() - taken}
+                silent = waiting.keys() - failed.keys() - taken
                 again = {key for key, status in failed.items() if status >= 500 or status == 429} | silent
                 rejected += [(waiting[key].score_id, status) for key, status in failed.items() if key not in again]
                 waiting = {key: score for key, score in waiting.items() if key in again}
@@ -124,7 +136,7 @@ class LangfuseWriter:
         name = f"{QUEUE_PREFIX}{department}"
         for queue in listed(self.http, QUEUES):
             if queue.get("name") == name:
-                return str(queue["id"])
+                return queue_id(self.http, queue)
         body = {
             "name": name,
             "description": "Réponses à relire par un référent",
@@ -136,7 +148,7 @@ class LangfuseWriter:
         """Every item of the department's queue, in order of creation; empty when there is no queue."""
         name = f"{QUEUE_PREFIX}{department}"
         found = [q for q in listed(self.http, QUEUES) if q.get("name") == name]
-        return self._items(str(found[0]["id"])) if found else []
+        return self._items(queue_id(self.http, found[0])) if found else []
 
     def enqueue(self, department: str, trace_ids: Iterable[str]) -> int:
         """Put traces into the department's queue, each once, also over repeated runs; returns how many were new.
@@ -147,13 +159,13 @@ class LangfuseWriter:
         if department not in self._standing:
             found = self.ensure_queue(department)
             self._standing[department] = found, {(item.object_type, item.object_id) for item in self._items(found)}
-        queue_id, standing = self._standing[department]
+        queue, standing = self._standing[department]
         new = 0
         for trace_id in dict.fromkeys(trace_ids):
             key = _object(trace_id)
             if key in standing:
                 continue
-            self._put_item(queue_id, key)
+            self._put_item(queue, key)
             standing.add(key)
             new += 1
         return new
@@ -181,22 +193,22 @@ class LangfuseWriter:
             sent += 1
         return sent
 
-    def _put_item(self, queue_id: str, key: tuple[str, str]) -> None:
-        path = items_path(queue_id)
+    def _put_item(self, queue: str, key: tuple[str, str]) -> None:
+        path = items_path(queue)
         for attempt in range(_TRIES):
             try:
                 self.http.send("POST", path, {"objectId": key[1], "objectType": key[0]}, _read_row, repeat=False)
             except LangfuseError:
                 # it may have been stored all the same: only the list knows
-                if key in {(item.object_type, item.object_id) for item in self._items(queue_id)}:
+                if key in {(item.object_type, item.object_id) for item in self._items(queue)}:
                     return
                 if attempt == _TRIES - 1:
                     raise
             else:
                 return
 
-    def _items(self, queue_id: str) -> list[QueueItem]:
-        found = [_item(row) for row in listed(self.http, items_path(queue_id))]
+    def _items(self, queue: str) -> list[QueueItem]:
+        found = [_item(self.http, row) for row in listed(self.http, items_path(queue))]
         return sorted(found, key=lambda item: (item.created_at, item.item_id))
 
     def _outcome_config(self) -> str:
@@ -239,8 +251,18 @@ def _event(score: ScoreToWrite) -> dict[str, Any]:
         body["observationId"] = observation_id
     if score.environment:
         body["environment"] = score.environment
-    at = moment(score.observed_at + timedelta(milliseconds=score.revision))
-    return {"id": score.envelope_id, "type": "score-create", "timestamp": at, "body": body}
+    return {"id": score.envelope_id, "type": "score-create", "timestamp": moment(_instant(score)), "body": body}
+
+
+def _instant(score: ScoreToWrite) -> datetime:
+    """The trace's own time, a millisecond later for each revision.
+
+    The UTC day is part of a score's identity: at its very end there is room for revisions, or the first of them past
+    midnight would be a second score.
+    """
+    at = score.observed_at.astimezone(UTC)
+    end = at.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    return min(at, end - (_MOST_REVISIONS + 1) * _STEP) + min(score.revision, _MOST_REVISIONS) * _STEP
 
 
 def _batches(scores: Iterable[ScoreToWrite]) -> Iterable[list[ScoreToWrite]]:
@@ -261,16 +283,12 @@ def _batches(scores: Iterable[ScoreToWrite]) -> Iterable[list[ScoreToWrite]]:
         yield batch
 
 
-def _item(row: Mapping[str, Any]) -> QueueItem:
-    completed = row.get("completedAt")
-    return QueueItem(
-        str(row["id"]),
-        str(row["objectId"]),
-        str(row["objectType"]),
-        str(row["status"]),
-        datetime.fromisoformat(row["createdAt"]),
-        datetime.fromisoformat(completed) if completed else None,
-    )
+def _item(http: LangfuseHttp, row: Mapping[str, Any]) -> QueueItem:
+    try:
+        texts = (str(row[name]) for name in ("id", "objectId", "objectType", "status"))
+        return QueueItem(*texts, *item_times(row))
+    except (KeyError, TypeError, ValueError):
+        raise unreadable(http) from None
 
 
 def _object(trace_id: str) -> tuple[str, str]:

@@ -6,7 +6,7 @@ policy of the month; nothing here loads it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -108,11 +108,21 @@ def _conversations(traces: pd.DataFrame) -> np.ndarray:
     return np.where(alone, len(traces) + np.arange(len(traces)), codes)
 
 
-def reasons(judgements: Iterable[pd.DataFrame]) -> dict[str, int]:
-    """How often each reason kept a trace from being scored (unscored and withheld only)."""
+def reasons(
+    judgements: Iterable[pd.DataFrame], traces: Collection[str], counted: Callable[[str, str], bool]
+) -> dict[str, int]:
+    """How often each reason kept a trace from being scored (unscored and withheld only).
+
+    traces: the ids that count, as in the aggregates. counted: (department, metric) → whether its row is published; what
+    is not would follow from these totals less the published counts.
+    """
     out: dict[str, int] = {}
     kept_out = {Status.UNSCORED.value, Status.WITHHELD.value}
-    for part in judgements:
-        for reason, n in part.loc[part["status"].isin(kept_out), "reason"].value_counts().items():
+    for whole in judgements:
+        part = whole[whole["status"].isin(kept_out)]
+        part = part[part["trace_id"].map(traces.__contains__).astype(bool)]
+        told = {pair: counted(*pair) for pair in set(zip(part["department"], part["metric"], strict=True))}
+        keep = np.array([told[pair] for pair in zip(part["department"], part["metric"], strict=True)], dtype=bool)
+        for reason, n in part.loc[keep, "reason"].value_counts().items():
             out[str(reason)] = out.get(str(reason), 0) + int(n)
     return out

@@ -50,13 +50,15 @@ MARGIN = timedelta(minutes=15)
 class ReadReport:
     """What was read, and what was not used and why: counts by Paris day, never content.
 
-    A row without a readable time counts on the day of the row before it in its file, so that reading an export again
-    for another day does not count it twice.
+    A row without a readable time counts on the day of the row before it in its file (at the head, of the row after
+    it), so that reading an export again for another day does not count it twice.
     """
 
     days: dict[date, Counter[str]] = field(default_factory=dict)
     sources: Counter[str] = field(default_factory=Counter)
     files: int = 0
+    # rows that a server counted of a day when it was last read, and fewer now (by `reconciliation`)
+    gone: dict[date, tuple[int, int]] = field(default_factory=dict)
 
     def count(self, day: date, name: str, n: int = 1) -> None:
         """Add `n` to the count `name` of `day`."""
@@ -106,6 +108,8 @@ def count_row(report: ReadReport, row: Observation | ScoreRow, day: date) -> Non
     """Count a row that was read, on its Paris day."""
     if isinstance(row, Observation):
         report.count(day, "truncated_texts", MAX_TEXT in (len(row.input or ""), len(row.output or "")))
+        # bytes that were no UTF-8: the file went through another encoding on its way
+        report.count(day, "replaced_characters", "\ufffd" in (row.input or "") or "\ufffd" in (row.output or ""))
     report.count(day, "rows")
 
 
@@ -131,6 +135,7 @@ class Tally:
     def __init__(self, first: date, last: date, created_before: datetime | None) -> None:
         self._days = [first + timedelta(days=k) for k in range((last - first).days + 1)]
         self._starts = [day_start(day) for day in (*self._days, last + timedelta(days=1))]
+        self._reach = self._starts[0] - MARGIN, self._starts[-1] + MARGIN
         self._before = created_before
         self._rows, self._late, self._traces, self._cut = ([0] * len(self._starts) for _ in range(4))
 
@@ -140,6 +145,9 @@ class Tally:
         for row in rows:
             # 0 before the first day, len(starts) after the last
             place = bisect_right(starts, row.started_at) % len(starts) - 1
+            if place < 0 and not self._reach[0] <= row.started_at < self._reach[1]:
+                # not what was asked for: of another day, or of a year that no calendar computes with
+                continue
             late = before is not None and row.created_at >= before
             if not late:
                 found.append(row)
@@ -175,8 +183,9 @@ def exchanges(
     """The exchanges of whole traces, those of first..last (Paris days), one version a row, ordered by trace id.
 
     `rows` hold every row of first..last and MARGIN around of each trace id they hold. Of two versions of a row the one
-    created later stands. A trace that goes on over midnight (a chat under one id) is assembled day by day, from what
-    lies within MARGIN of the day, so that a night read alone and a month read at once give the same exchanges.
+    created later stands, of the same time the one that comes later. A trace that goes on over midnight (a chat under
+    one id) is assembled day by day, from what lies within MARGIN of the day, so that a night read alone and a month
+    read at once give the same exchanges.
     """
     groups: dict[str, list[Observation]] = {}
     for row in rows:
@@ -187,14 +196,16 @@ def exchanges(
             before = unique.get(row.row_id)
             if before is not None:
                 day = paris_day(row.started_at)
-                report.count(day, "duplicates")
-                report.count(day, "conflicting_duplicates", before != row)
-            if before is None or row.created_at > before.created_at:
+                if first <= day <= last:
+                    report.count(day, "duplicates")
+                    report.count(day, "conflicting_duplicates", before != row)
+            # of the same instant the one read last: names of Langfuse's own exports stand in order of time
+            if before is None or row.created_at >= before.created_at:
                 unique[row.row_id] = row
         for day, part in _by_day(inherit(list(unique.values())), first, last):
             traces = assembly.assemble(part, resolve, hmac_key, source)
             seen = paris_day(min(row.started_at for row in part))
-            if not traces and day in (None, seen):
+            if not traces and day in (None, seen) and first <= seen <= last:
                 report.count(seen, "without_exchange")
             days = (first, last) if day is None else (day, day)
             yield from (trace for trace in traces if days[0] <= paris_day(trace.observed_at) <= days[1])
@@ -276,7 +287,7 @@ class Scores:
         if before is not None:
             self.report.count(day, "duplicates")
             self.report.count(day, "conflicting_duplicates", before.value != row.value)
-        if before is None or row.updated_at > before.updated_at:
+        if before is None or row.updated_at >= before.updated_at:
             self._kept[key] = row
 
     def result(self) -> list[Score]:

@@ -41,6 +41,19 @@ def note(report: ReadReport, before: Mapping[date, int], after: Mapping[date, in
         report.days.setdefault(day, Counter())[SERVER] = min(max(read, low), high)
 
 
+def note_gone(report: ReadReport, before: Mapping[date, int], now: Mapping[date, int]) -> None:
+    """Keep the days of which the server counts fewer rows than when they were last read: (then, now).
+
+    Rows erased on purpose, or a server changed over without its past: what is read now replaces what was read then.
+    """
+    report.gone |= {day: (before[day], number) for day, number in now.items() if number < before.get(day, 0)}
+
+
+def uncounted(counts: Mapping[str, int]) -> bool:
+    """Whether rows of a day were read from a server that gave no count of them: nothing was proven."""
+    return SERVER not in counts and bool(_read(counts)) and READ in counts
+
+
 def day_count(day: date, counts: Mapping[str, int]) -> DayCount:
     """What the counts of one day (as stored with its table) say."""
     return DayCount(day, counts.get(SERVER), _read(counts))

@@ -95,6 +95,11 @@ class Context:
             return Share(0, 0, self.mask.limit)
         return Share(round(row.mean * row.n_scored), row.n_scored, self.mask.limit)
 
+    def hides_weighted(self, row: Aggregate) -> bool:
+        """Tell whether the weighted mean would count a small group: beside the mean it gives the flagged traces."""
+        flagged = next((c.protected_attr_flagged for c in self.inputs.coverage if c.department == row.department), 0)
+        return row.weighted_mean is not None and self.mask.small(flagged)
+
     def exact(self, row: Aggregate) -> bool:
         """Tell whether the mean of a row may be published as a value, not as a bound or not at all."""
         return not self.hides(row) and self.share(row).hidden is None
@@ -183,10 +188,11 @@ def aggregate_figures(context: Context, section: int, row: Aggregate) -> tuple[F
         ("n_scored", row.n_scored),
         ("n_unscored", row.n_unscored),
     )
-    # The minimum of a yes-or-no measure says nothing and is not printed, so it is not attached either.
+    # The minimum of a yes-or-no measure says nothing and is not printed, so it is not attached either. Neither is a
+    # weighted mean outside neutrality: from it and the mean of yes and no, the number of flagged traces follows.
     values: tuple[tuple[str, float | None], ...] = (
         ("mean", row.mean),
-        ("weighted_mean", row.weighted_mean),
+        *((("weighted_mean", row.weighted_mean),) if row.metric in (JUDGE, LEXICAL) else ()),
         ("p5", row.p5),
         *(() if row.metric in YES_NO else (("min", row.min),)),
         ("share_below", row.share_below),
@@ -194,7 +200,7 @@ def aggregate_figures(context: Context, section: int, row: Aggregate) -> tuple[F
         ("ci_high", row.ci_high),
         ("threshold", row.threshold),
     )
-    hidden = {"share_below"} if few_below else set()
+    hidden = ({"share_below"} if few_below else set()) | ({"weighted_mean"} if context.hides_weighted(row) else set())
     figures = [Figure(section, department, row.metric, name, count) for name, count in counts]
     for name, value in values:
         if value is None:

@@ -21,6 +21,7 @@ from compliance_pipelines.core.report_tree import (
     Table,
     Text,
 )
+from compliance_pipelines.core.statistics import BOOTSTRAP_CLUSTERS, BOOTSTRAP_REPLICATES
 
 _LIMITS = (
     (
@@ -215,6 +216,11 @@ def _rules(context: Context) -> tuple[str, ...]:
         (
             "Non conforme : moyenne sous le seuil. Conforme : moyenne au seuil ou au-dessus ; « marge non "
             f"établie » quand l’intervalle à 95{fmt.NNBSP}% contient le seuil."
+        ),
+        (
+            f"Intervalle à 95{fmt.NNBSP}% : Wilson pour un taux ; pour une moyenne, tirage de conversations entières "
+            f"({fmt.integer(BOOTSTRAP_REPLICATES)} tirages, loi normale au-delà de {fmt.integer(BOOTSTRAP_CLUSTERS)} "
+            "conversations), ou Wilson sur leur nombre si toutes les notes sont égales."
         ),
         (
             "Sans objet : contrôle non activé pour la direction. Indicatif : évaluateur lexical ou juge "

@@ -98,7 +98,7 @@ def _neutrality_blocks(context: Context, metric: str, rows: tuple[Aggregate, ...
             caption=f"Neutralité par direction, {fmt.month_fr(context.inputs.month)}{tag}",
             columns=_MEASURE_COLUMNS,
             rows=tuple(_neutrality_row(context, row) for row in rows),
-            note=_measure_note(context),
+            note=_measure_note(context, rows),
         )
     )
     shown = [row for row in rows if row.mean is not None and not context.hides(row)]
@@ -128,7 +128,7 @@ def _neutrality_row(context: Context, row: Aggregate) -> tuple[Cell, ...]:
         Cell(fmt.integer(row.n_scored)),
         Cell(_unscored(row)),
         Cell(fmt.against(row.mean, row.threshold), strong=True),
-        Cell(fmt.against(row.weighted_mean, row.threshold)),
+        masked_cell() if context.hides_weighted(row) else Cell(fmt.against(row.weighted_mean, row.threshold)),
         Cell(fmt.decimal(row.min)),
         seuil,
         Cell(interval(row.ci_low, row.ci_high)),
@@ -141,7 +141,7 @@ def _unscored(row: Aggregate) -> str:
     return fmt.percent(row.n_unscored / base) if base else fmt.ABSENT
 
 
-def _measure_note(context: Context) -> str:
+def _measure_note(context: Context, rows: tuple[Aggregate, ...]) -> str:
     weight = fmt.decimal(context.inputs.flagged_weight, 1)
     note = (
         f"N : traces notées. Pondérée : moyenne où une trace signalée compte {weight} fois. Non notées : "
@@ -150,6 +150,11 @@ def _measure_note(context: Context) -> str:
     )
     if context.mask.any:
         note += f" {fmt.MASKED} : non communiqué, base de moins de {context.mask.limit} traces."
+    if any(context.hides_weighted(row) for row in rows):
+        note += (
+            f" Pondérée {fmt.MASKED} : moins de {context.mask.limit} traces signalées, que l’écart des deux moyennes "
+            "ferait retrouver."
+        )
     return note
 
 

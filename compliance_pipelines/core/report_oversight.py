@@ -165,10 +165,15 @@ def _oversight_figures(context: Context, item: OversightFacts) -> tuple[Figure, 
         return (Figure(4, department, OVERSIGHT, "traces", None, "non communiqué"),)
     small, split, reviews = context.mask.small, _split_hidden(context, item), _reviews_hidden(context, item)
     overrides = Share(item.overridden, item.reviewed, context.mask.limit).hidden is not None
+    given, rate_hidden = item.feedback_up + item.feedback_down, _feedback(context, item).hidden is not None
+    low, high = wilson(given, item.traces) or (None, None)
     entries: tuple[tuple[str, int | float | None, bool], ...] = (
         ("traces", item.traces, small(item.traces)),
         ("feedback_up", item.feedback_up, split),
         ("feedback_down", item.feedback_down, split),
+        ("feedback", given, rate_hidden),
+        ("feedback_ci_low", None if low is None else round(low, 6), rate_hidden),
+        ("feedback_ci_high", None if high is None else round(high, 6), rate_hidden),
         ("queued", item.queued, small(item.queued)),
         ("reviewed", item.reviewed, small(item.queued) or reviews),
         ("overridden", item.overridden, small(item.reviewed) or reviews or overrides),

@@ -14,7 +14,7 @@ from datetime import datetime
 
 from compliance_pipelines.core import report_format as fmt
 from compliance_pipelines.core.evidence import EvidenceError, Inputs, Manifest
-from compliance_pipelines.core.policy_archive import policy_digest, read_policy_json
+from compliance_pipelines.core.policy_archive import archived_digest, read_policy_json
 from compliance_pipelines.core.records import Aggregate
 from compliance_pipelines.core.report_changes import PolicyStep, keys_changed, policy_changes, steps_from
 from compliance_pipelines.core.report_context import METRIC_LABELS
@@ -116,7 +116,7 @@ def _steps(before: Manifest, policy: bytes, texts: Mapping[str, str]) -> tuple[P
     except EvidenceError:
         return None
     # A damaged policy.json is the business of `verify`; nothing is told from it here.
-    return steps_from(archived, texts) if policy_digest(archived) == before.policy_digest else None
+    return steps_from(archived, texts) if archived_digest(policy) == before.policy_digest else None
 
 
 def changes(

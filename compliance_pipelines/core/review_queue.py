@@ -117,7 +117,8 @@ def measure(
     hours: dict[str, list[float]] = {}
     for item, trace in standing:
         if item.completed_at is not None:
-            waited = (item.completed_at - item.queued_at) / timedelta(hours=1)
+            # two clocks may disagree: nobody reviews before it was queued
+            waited = max(timedelta(), item.completed_at - item.queued_at) / timedelta(hours=1)
             hours.setdefault(department_of[trace], []).append(waited)
     return {
         department: Reviews(

@@ -1,7 +1,8 @@
 """Means, quantiles and intervals used by the aggregates. Pure numpy, seeded, no thresholds.
 
 Proportions get Wilson's interval; means get a bootstrap over conversations (traces of one session are not independent),
-or, above `BOOTSTRAP_CLUSTERS` conversations, the cluster-robust normal interval that the bootstrap converges to.
+or, above `BOOTSTRAP_CLUSTERS` conversations, the cluster-robust normal interval that the bootstrap converges to. Scores
+that are all alike show no spread to resample; that they are is then a proportion, and gets Wilson's interval.
 Sources: Wilson 1927; Efron & Tibshirani 1993, ch. 13; Cameron & Miller 2015 for clusters.
 """
 
@@ -16,6 +17,7 @@ Z95 = 1.959963984540054
 BOOTSTRAP_REPLICATES = 2000
 BOOTSTRAP_CLUSTERS = 5000
 _CHUNK = 200
+_SAME = 1e-12  # rounding of a sum, not a spread
 
 
 def wilson(successes: int, n: int) -> tuple[float, float] | None:
@@ -41,8 +43,8 @@ def weighted_mean(values: np.ndarray, weights: np.ndarray) -> float:
 def mean_interval(values: np.ndarray, clusters: np.ndarray, seed: int) -> tuple[float, float] | None:
     """95 % interval of the mean of `values`, resampling whole clusters.
 
-    values: float64, shape (n,). clusters: integer codes 0..k-1, shape (n,). None when fewer than two clusters, where no
-    spread between conversations can be seen.
+    values: float64 in [0, 1], shape (n,). clusters: integer codes 0..k-1, shape (n,). None when fewer than two
+    clusters, where no spread between conversations can be seen.
     """
     k = int(clusters.max()) + 1 if len(clusters) else 0
     if k < 2:
@@ -50,8 +52,12 @@ def mean_interval(values: np.ndarray, clusters: np.ndarray, seed: int) -> tuple[
     sums = np.bincount(clusters, weights=values, minlength=k)
     sizes = np.bincount(clusters, minlength=k).astype(np.float64)
     mean = float(sums.sum() / sizes.sum())
+    residual = sums - mean * sizes
+    if np.abs(residual).max() <= _SAME * sizes.max():
+        # Of k conversations none was otherwise: as many as Wilson allows may be, at either end of the unit interval.
+        low, _ = wilson(k, k) or (0.0, 1.0)
+        return _clip(mean * low, 1 - (1 - mean) * low)
     if k > BOOTSTRAP_CLUSTERS:
-        residual = sums - mean * sizes
         half = Z95 * math.sqrt(k / (k - 1) * float(residual @ residual)) / float(sizes.sum())
         return _clip(mean - half, mean + half)
     rng = np.random.default_rng(seed)

@@ -47,7 +47,7 @@ def figures_check(content: bytes, csv_content: bytes | None, pages: Iterable[str
     try:
         document = _document(content)
         figures = document["figures"]
-        problems = _identity_problems(document, manifest)
+        problems = [*_identity_problems(document, manifest), *_verdict_problems(document)]
         if csv_content is not None:
             problems += _csv_problems(figures, csv_content)
         labels = document.get("labels", {})
@@ -141,6 +141,13 @@ def _identity_problems(document: Mapping[str, object], manifest: Manifest) -> li
         for key, value in expected.items()
         if key in document and document[key] != value
     ]
+
+
+def _verdict_problems(document: Mapping[str, Any]) -> list[str]:
+    """The month's verdict stands twice in the document: at its head and among the figures."""
+    stated = {f["value"] for f in document["figures"] if (f["metric"], f["name"]) == ("month", "verdict")}
+    same = not stated or stated == {document.get("verdict")}
+    return [] if same else ["figures.json : verdict n’est pas celui de ses propres chiffres"]
 
 
 def _csv_problems(figures: Sequence[Mapping[str, object]], content: bytes) -> list[str]:

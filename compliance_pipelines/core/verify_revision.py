@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from compliance_pipelines.core.evidence import MANIFEST_NAME, EvidenceError, Manifest, read_manifest, sha256
 from compliance_pipelines.core.evidence_chain import ChainEntry, broken_links
-from compliance_pipelines.core.policy_archive import POLICY_NAME, policy_digest, read_policy_json
+from compliance_pipelines.core.policy_archive import POLICY_NAME, archived_digest, read_policy_json
 from compliance_pipelines.core.ports import Check, RetentionState
 from compliance_pipelines.core.verify_figures import figures_check
 
@@ -132,9 +132,9 @@ def _policy_check(manifest: Manifest, content: bytes) -> Check:
     name = "Politique archivée"
     try:
         texts = read_policy_json(content)
+        digest = archived_digest(content)
     except EvidenceError as error:
         return Check(name, ok=False, detail_fr=str(error))
-    digest = policy_digest(texts)
     same = digest == manifest.policy_digest
     detail = f"{len(texts)} fichier(s), empreinte recalculée : {digest[:16]}…"
     return Check(name, ok=same, detail_fr=detail if same else f"{detail}, attendu {manifest.policy_digest[:16]}…")

@@ -84,7 +84,7 @@ def printed_places(figures: Sequence[Mapping[str, object]], labels: Mapping[str,
     for item in figures:
         if isinstance(item["section"], int):
             groups[item["section"], str(item["department"]), str(item["metric"])][str(item["name"])] = item["value"]
-    places = _first_page(groups)
+    places = [*_first_page(groups), *_whole_month(groups)]
     for (section, department, metric), values in groups.items():
         label = labels.get(department)
         if metric == "coverage" and department == "toutes":
@@ -162,6 +162,21 @@ def _coverage(values: _Values) -> list[Place]:
     return places
 
 
+def _whole_month(groups: Mapping[tuple[int, str, str], _Values]) -> list[Place]:
+    """The missing nights of the first page, and the sentence that counts the grounds of article 225-1."""
+    places = []
+    nights = groups.get((7, "toutes", "missing_nights"), {}).get("count")
+    if isinstance(nights, int):
+        words = f"{nights}surlapériode" if nights else "aucune"
+        places.append(_place("nuits manquantes", "Nuits manquantes", words))
+    states = [str(value).split(" – ")[0] for value in groups.get((5, "toutes", "grounds"), {}).values()]
+    if states:
+        tested, part, not_tested = (states.count(word) for word in ("testé", "en partie", "non testé"))
+        text = f"Testés : {tested} ; en partie : {part} ; non testés : {not_tested}, sur {len(states)} critères"
+        places.append(Place("critères de l’article 225-1", re.compile(_words(text))))
+    return places
+
+
 def _pairs(values: _Values) -> list[Place]:
     places = []
     for name in values:
@@ -180,14 +195,17 @@ def _oversight(values: _Values) -> list[str]:
     traces, up, down = (values.get(name) for name in ("traces", "feedback_up", "feedback_down"))
     queued, reviewed, overridden = (values.get(name) for name in ("queued", "reviewed", "overridden"))
     split = isinstance(up, int) and isinstance(down, int)
-    given = _share(up + down, traces) if isinstance(up, int) and isinstance(down, int) else _ANY
+    total = up + down if isinstance(up, int) and isinstance(down, int) else values.get("feedback")
+    given = _share(total, traces)
+    low, high = values.get("feedback_ci_low"), values.get("feedback_ci_high")
+    exact = isinstance(low, int | float) and isinstance(high, int | float)
     either = values.get("mean")
     return [
         _count(traces),
         _count(up) if split else _ANY,
         _count(down) if split else _ANY,
         given,
-        _ANY,
+        f"{_decimals(_exact(low, 100), 1)}–{_percent(high)}" if exact else _ANY,
         _percent(either) if isinstance(either, int | float) else _ANY,
         _count(queued) if queued is not None else _ANY,
         _share(reviewed, queued),

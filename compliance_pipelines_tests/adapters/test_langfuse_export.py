@@ -194,7 +194,7 @@ def test_what_a_caller_nests_does_not_take_the_stamp_away(as_text: bool, tmp_pat
 def test_one_huge_json_document_is_refused_before_it_fills_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("compliance_pipelines.adapters.langfuse_export._MAX_JSON", 1000)
+    monkeypatch.setattr("compliance_pipelines.adapters.langfuse_export_rows._MAX_JSON", 1000)
     folder = tmp_path / "e"
     folder.mkdir()
     (folder / "o.json.gz").write_bytes(gzip.compress(b" " * 5_000_000))
@@ -205,15 +205,6 @@ def test_one_huge_json_document_is_refused_before_it_fills_memory(
 def test_a_row_without_time_is_refused(tmp_path: Path) -> None:
     export(tmp_path / "e", row(), row(id="o2", startTime=""))
     assert read(tmp_path / "e", tmp_path)[1]["rejected_missing_time"] == 1
-
-
-def test_a_malformed_row_counts_once_over_the_nights_of_a_month(tmp_path: Path) -> None:
-    export(tmp_path / "e", row(), "{", row(id="o2", traceId="t2", startTime="2026-06-03T10:00:00Z"))
-    days = [
-        read(tmp_path / "e", tmp_path, date(2026, 6, d), date(2026, 6, d))[1].get("rejected_not_json", 0)
-        for d in (1, 2, 3, 4)
-    ]
-    assert days == [0, 1, 0, 0]
 
 
 def test_truncated_gzip_refuses_the_read_in_one_line(tmp_path: Path) -> None:
@@ -359,7 +350,7 @@ def test_a_file_cut_off_in_its_middle_is_refused_whole(name: str, text: str, tmp
 
 
 def test_a_cell_beyond_the_limit_loses_no_row_in_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("compliance_pipelines.adapters.langfuse_export._MAX_LINE", 2000)
+    monkeypatch.setattr("compliance_pipelines.adapters.langfuse_export_rows._MAX_LINE", 2000)
     text = HEADER + LINE.format(1) + LINE.format(2).replace('"q"', f'"{"q" * 3000}"') + LINE.format(3)
     with pytest.raises(ExportError, match="lecture refusée"):
         read(saved(tmp_path, "long.csv", text), tmp_path)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from compliance_pipelines.adapters import langfuse_reviews
 from compliance_pipelines.adapters.langfuse_api_http import LangfuseError, LangfuseHttp, Patience, Server
+from compliance_pipelines.adapters.langfuse_write import LangfuseWriter
 from compliance_pipelines.core.review_queue import ReviewItem
 from compliance_pipelines_tests.standins.langfuse import LangfuseStandIn
 
@@ -71,6 +73,54 @@ def test_an_item_that_cannot_be_read_is_one_french_line(server: LangfuseStandIn,
     server.store.add_item(queue["id"], "t1", "TRACE")["createdAt"] = "hier"
     with pytest.raises(LangfuseError, match="illisible"):
         langfuse_reviews.review_items(http)
+
+
+@pytest.mark.parametrize(
+    "change", [{"createdAt": "2026-06-02T10:00:00"}, {"createdAt": None}, {"id": None, "status": None}, {"objectId": 0}]
+)
+def test_items_of_unusual_fields_are_one_french_line_wherever_they_are_read(
+    change: dict[str, object], server: LangfuseStandIn, http: LangfuseHttp
+) -> None:
+    queue = server.store.add_queue("review-direction-rh")
+    item = server.store.add_item(queue["id"], "t1", "TRACE")
+    item |= change
+    for name in [name for name, value in change.items() if value in (None, 0)]:
+        del item[name]
+    for read in (lambda: langfuse_reviews.review_items(http), lambda: LangfuseWriter(http).queue_items("direction-rh")):
+        with pytest.raises(LangfuseError, match="élément de file illisible"):
+            read()
+
+
+def test_a_queue_without_id_is_one_french_line(server: LangfuseStandIn, http: LangfuseHttp) -> None:
+    del server.store.add_queue("review-direction-rh")["id"]
+    for read in (lambda: langfuse_reviews.review_items(http), lambda: LangfuseWriter(http).enqueue("direction-rh", [])):
+        with pytest.raises(LangfuseError, match="élément de file illisible"):
+            read()
+
+
+def test_a_queue_removed_meanwhile_takes_no_other_away(server: LangfuseStandIn, http: LangfuseHttp) -> None:
+    gone, kept = (server.store.add_queue(name) for name in ("review-direction-rh", "review-direction-it"))
+    server.store.add_item(kept["id"], "t1", "TRACE")
+    server.faults.fail(f"{gone['id']}/items", 404)
+    assert [item.department for item in langfuse_reviews.review_items(http)] == ["direction-it"]
+
+
+def test_pages_that_are_announced_and_not_there_have_an_end(server: LangfuseStandIn, http: LangfuseHttp) -> None:
+    queue = server.store.add_queue("review-direction-rh")
+    server.store.add_item(queue["id"], "t1", "TRACE")
+    answer = server.api.answer
+
+    def announced(method: str, path: str, *rest: Any) -> tuple[int, Any]:
+        status, body = answer(method, path, *rest)
+        if path.endswith("/items"):
+            body["meta"]["totalPages"] = 1_000_000_000
+            body["meta"]["totalItems"] = 10**11
+        return status, body
+
+    server.api.answer = announced  # type: ignore[method-assign]
+    with pytest.raises(LangfuseError, match="liste mouvante"):
+        langfuse_reviews.review_items(http)
+    assert len(server.requests) < 20
 
 
 def correction(server: LangfuseStandIn, text: str, **more: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -59,6 +60,36 @@ def test_a_new_judgement_replaces_the_old_one(server: LangfuseStandIn, writer: L
     assert (stored["value"], stored["timestamp"]) == (0.9, "2026-06-02T10:20:30.123Z")
     times = [request.json()["batch"][0]["timestamp"] for request in server.requests if request.method == "POST"]
     assert times == ["2026-06-02T10:20:30.123Z", "2026-06-02T10:20:30.124Z"]
+
+
+@pytest.mark.parametrize("last", ["2026-06-02T23:59:59.999000Z", "2026-06-02T23:59:59.999999Z"])
+def test_a_new_judgement_at_the_end_of_a_day_is_no_second_score(
+    last: str, server: LangfuseStandIn, writer: LangfuseWriter
+) -> None:
+    at = datetime.fromisoformat(last)
+    for revision in (0, 1, 2, 60):
+        writer.write_scores([ScoreToWrite("t1", "judge_neutrality", revision / 100, at, revision=revision)])
+    (stored,) = server.scores
+    assert stored["value"] == 0.6
+    times = [request.json()["batch"][0]["timestamp"] for request in server.requests if request.method == "POST"]
+    assert times == [f"2026-06-02T23:59:59.{ms}Z" for ms in (950, 951, 952, 999)]
+
+
+@pytest.mark.parametrize("repeated", ["successes", "errors"])
+def test_a_score_that_an_answer_names_twice_counts_once(
+    repeated: str, server: LangfuseStandIn, writer: LangfuseWriter
+) -> None:
+    answer = server.api.answer
+
+    def twice(method: str, path: str, *rest: Any) -> tuple[int, Any]:
+        status, body = answer(method, path, *rest)
+        if path.endswith("ingestion"):
+            body[repeated] += [item | {"status": 500} for item in body["successes"]]
+        return status, body
+
+    server.api.answer = twice  # type: ignore[method-assign]
+    report = writer.write_scores([score("t1"), score("t2")])
+    assert (report.accepted, report.rejected) == (2, ())
 
 
 def test_different_names_and_calls_are_different_scores(server: LangfuseStandIn, writer: LangfuseWriter) -> None:

@@ -54,6 +54,17 @@ def test_counts_travel_with_the_table_and_with_its_digest(tmp_path: Path) -> Non
     assert store.digest(KEY, ["a"])[2] != before[2]
 
 
+def test_rows_of_departments_left_out_are_digested_and_not_counted(tmp_path: Path) -> None:
+    store = TableStore(tmp_path)
+    rows = [replace(ROWS[Trace], trace_id=str(number), department="ab"[number % 2]) for number in range(5)]
+    store.write(KEY, "a", frame(rows, Trace))
+    store.write(("langfuse", "scores"), "a", frame([ROWS[Score]], Score))
+    whole = store.digest(KEY, ["a"])
+    assert whole[1] == 5
+    assert store.digest(KEY, ["a"], {"b", "absent"}) == (whole[0], 3, whole[2])
+    assert store.digest(("langfuse", "scores"), ["a"], {"b"})[1] == 1  # no department to leave out
+
+
 def test_a_failed_write_leaves_the_old_table_and_no_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = TableStore(tmp_path)
     store.write(KEY, "a", frame([ROWS[Trace]], Trace))

@@ -152,6 +152,36 @@ def test_a_small_numerator_of_a_large_base_is_nowhere(uncited, marked):
     assert [cell.text.replace(fmt.NNBSP, " ") for cell in row[1:4]] == ["95", "> 94,7 %", "n. c."]
 
 
+def with_flags(flagged: int, weighted: float) -> ReportInputs:
+    """A month where one large department has few traces flagged for a protected attribute, and many are elsewhere."""
+    base, name = samples.inputs(), "direction-souscription"
+    rows = tuple(replace(row, weighted_mean=weighted) if row.department == name else row for row in base.aggregates)
+    coverage = tuple(
+        replace(facts, protected_attr_flagged=flagged if facts.department == name else 60 - flagged)
+        if facts.department in {name, "direction-it"}
+        else facts
+        for facts in base.coverage
+    )
+    return replace(base, aggregates=rows, coverage=coverage)
+
+
+@pytest.mark.parametrize(("flagged", "weighted"), [(1, 0.8457), (2, 0.8463), (4, 0.8441)])
+def test_two_means_do_not_count_the_flagged_traces(flagged, weighted):
+    reference, other = build_report(with_flags(3, 0.8449)), build_report(with_flags(flagged, weighted))
+    assert other == reference
+    assert attachments(other) == attachments(reference)
+    row = next(r for r in table(other, 2, "Neutralité par direction").rows if r[0].text == "Souscription")
+    assert row[5].text == fmt.MASKED
+    assert build_report(with_flags(5, 0.8449)) != reference
+
+
+def test_a_weighted_mean_of_yes_and_no_is_not_attached():
+    """With whole numbers behind both means, (k + a) / (N + F) gives the flagged F back: only neutrality has one."""
+    report = build_report(samples.inputs())
+    weighted = {figure.metric for figure in report.figures if figure.name == "weighted_mean"}
+    assert weighted == {"judge_neutrality"}
+
+
 def with_opinions(up: int, down: int, reviewed: int, overridden: int) -> ReportInputs:
     """A month where one department gave its opinion, and reviewed, as many times as given."""
     base, name = samples.inputs(), "direction-souscription"

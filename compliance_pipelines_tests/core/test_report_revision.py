@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from compliance_pipelines.core import policy_archive, report_revision
 from compliance_pipelines.core import report_format as fmt
-from compliance_pipelines.core import report_revision
 from compliance_pipelines.core.evidence import (
     MANIFEST_NAME,
     EvidenceError,
@@ -17,7 +17,13 @@ from compliance_pipelines.core.evidence import (
     decide,
     pdf_name,
 )
-from compliance_pipelines.core.policy_archive import POLICY_NAME, policy_digest, policy_json, read_policy_json
+from compliance_pipelines.core.policy_archive import (
+    POLICY_NAME,
+    archived_digest,
+    policy_digest,
+    policy_json,
+    read_policy_json,
+)
 from compliance_pipelines.core.ports import Check
 from compliance_pipelines.core.records import Aggregate, Verdict
 from compliance_pipelines.core.verify_revision import check_files
@@ -163,6 +169,41 @@ def test_the_archived_policy_gives_its_digest_again() -> None:
     for bad in (b"", b"[]", b'{"files": {"a": 1}}', b"[" * 100_000):
         with pytest.raises(EvidenceError):
             read_policy_json(bad)
+
+
+TEXTS = {"thresholds.yaml": "min_n: 30\n", "rules/counterfactual.yaml": "a: é\n", "retired.yaml": "lines: []\n"}
+# Written down once: whatever the releases to come count, these documents stand for these digests.
+_FILES = b'"files":{"rules/counterfactual.yaml":"a: \xc3\xa9\\n","thresholds.yaml":"min_n: 30\\n"}'
+V1 = b"{" + _FILES + b',"schema":"compliance-policy/1"}\n'
+V2 = b"{" + _FILES + b',"in_digest":["thresholds.yaml"],"schema":"compliance-policy/2"}\n'
+V1_DIGEST = "cf5081fc29b56b8a159b5d0912ebcc30c08b4b95b7ca14a7790ff682ddfaaadc"
+V2_DIGEST = "42917c5e41b5ecc0975d7cb336953e148f8fe5c7366925886796c90ad814264f"
+
+
+def test_a_later_release_that_counts_other_files_leaves_archived_policies_as_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert policy_json(TEXTS) == V2
+    assert policy_digest(TEXTS) == V2_DIGEST
+    for counted in (policy_archive.NOT_IN_DIGEST, frozenset({"thresholds.yaml"}), frozenset()):
+        monkeypatch.setattr(policy_archive, "NOT_IN_DIGEST", counted)
+        assert archived_digest(V1) == V1_DIGEST
+        assert archived_digest(V2) == V2_DIGEST
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        V2.replace(b"policy/2", b"policy/3"),
+        V2.replace(b'["thresholds.yaml"]', b'["absent.yaml"]'),
+        V2.replace(b'["thresholds.yaml"]', b'"thresholds.yaml"'),
+        V2.replace(b'["thresholds.yaml"]', b"[[]]"),
+        V2.replace(b'"in_digest":["thresholds.yaml"],', b""),
+    ],
+)
+def test_a_policy_document_of_another_shape_is_one_line(bad: bytes) -> None:
+    with pytest.raises(EvidenceError, match="attendu schema"):
+        archived_digest(bad)
 
 
 def test_verify_computes_the_policy_digest_again() -> None:

@@ -69,6 +69,11 @@ def test_reviews_are_counted_by_trace_and_department() -> None:
     assert found["c"] == Reviews()
 
 
+def test_nobody_reviews_before_it_was_queued() -> None:
+    items = [item("t1", done=NOON - HOUR), item("t2", done=NOON + HOUR), item("t3", done=NOON)]
+    assert review_queue.measure(items, [], [], dict.fromkeys(("t1", "t2", "t3"), "a"))["a"].median_hours == 0
+
+
 def test_without_queues_outcomes_and_events_still_count() -> None:
     found = review_queue.measure([], ["t1", "t2"], [("t2", "confirmed")], {"t1": "a", "t2": "a"})
     assert found["a"] == Reviews(queued=2, reviewed=1, overridden=0, median_hours=None)

@@ -69,6 +69,34 @@ def test_one_conversation_shows_no_spread() -> None:
     assert statistics.mean_interval(np.array([0.2, 0.9]), np.array([0, 0]), 1) is None
 
 
+@pytest.mark.parametrize("value", [0.0, 0.4, 1.0])
+@pytest.mark.parametrize("k", [2, 22, 400, 6000])
+def test_scores_that_are_all_alike_leave_room_for_what_was_not_seen(value: float, k: int) -> None:
+    low, high = statistics.mean_interval(np.full(k, value), np.arange(k), 1) or (1, 0)
+    share, _ = statistics.wilson(k, k) or (1, 0)
+    assert (low, high) == pytest.approx((value * share, value * share + 1 - share))
+    assert 0 <= low <= value <= high <= 1
+    assert high - low > 0
+
+
+def test_conversations_that_are_all_alike_show_no_spread_either() -> None:
+    values = np.tile([0.2, 0.9, 0.4], 30)
+    low, high = statistics.mean_interval(values, np.repeat(np.arange(30), 3), 1) or (1, 0)
+    assert low < 0.5 < high
+
+
+def test_the_interval_of_scores_that_are_nearly_always_one_covers() -> None:
+    rng, covered = np.random.default_rng(11), 0
+    for k in range(300):
+        values = (rng.random(30) < 0.99).astype(float)
+        if values.min() < 1:
+            covered += 1  # this month shows a spread: the bootstrap's own cover is tested above
+            continue
+        low, high = statistics.mean_interval(values, np.arange(30), k) or (1, 0)
+        covered += low <= 0.99 <= high
+    assert covered >= 285
+
+
 def test_interval_is_the_same_on_every_run() -> None:
     values = np.linspace(0, 1, 50)
     assert statistics.mean_interval(values, np.arange(50), 9) == statistics.mean_interval(values, np.arange(50), 9)

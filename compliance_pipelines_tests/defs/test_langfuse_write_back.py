@@ -227,6 +227,11 @@ def test_a_review_of_an_exchange_that_was_never_read_is_said(home: Path, server:
 ALL = (reviews.review_items, reviews.golden_items, write_back.written_scores, write_back.queued_traces)
 
 
+def test_one_run_at_a_time_puts_traces_into_queues() -> None:
+    """A queue doubles what two writers put there at once: production's pools admit one run each."""
+    assert write_back.queued_traces.op.pool == "review_queue"
+
+
 def test_nothing_is_written_where_it_is_not_admitted(home: Path, server: LangfuseStandIn) -> None:
     run(home, server, *ALL, allowed=())
     assert {request.method for request in server.requests} == {"GET"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,14 @@ def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
 
 def read(home: Path, *, url: str = "", export: Path | None = None) -> tuple[dg.AssetCheckEvaluation, Any]:
     """Read the day; returns the check's result and the table shown with the asset."""
+    evaluation, metadata = shown_with(home, url=url, export=export)
+    return evaluation, metadata["rapprochement"]
+
+
+def shown_with(
+    home: Path, *, url: str = "", export: Path | None = None
+) -> tuple[dg.AssetCheckEvaluation, Mapping[str, Any]]:
+    """The same with all that is shown."""
     source = TraceSourceResource(export=str(export or ""), home=str(home), langfuse_url=url)
     result = materialize(
         [assets.traces, checks.rows_read_match_the_server],
@@ -47,7 +55,7 @@ def read(home: Path, *, url: str = "", export: Path | None = None) -> tuple[dg.A
     (evaluation,) = result.get_asset_check_evaluations()
     (materialization,) = result.asset_materializations_for_node("langfuse__traces")
     assert materialization.asset_key == keys.TRACES
-    return evaluation, materialization.metadata["rapprochement"]
+    return evaluation, materialization.metadata
 
 
 def test_every_row_read_is_every_row_counted(server: LangfuseStandIn, tmp_path: Path) -> None:
@@ -77,6 +85,32 @@ def test_a_difference_fails_the_check(server: LangfuseStandIn, tmp_path: Path, c
     assert check.severity is dg.AssetCheckSeverity.ERROR
     assert word in check.metadata["constats"].value
     assert [record.data["écart"] for record in shown.records] == [counted - 60]
+
+
+def test_rows_that_no_server_counted_are_a_warning(server: LangfuseStandIn, tmp_path: Path) -> None:
+    answer = server.api.answer
+
+    def silent(method: str, path: str, query: dict[str, str], *rest: Any) -> tuple[int, Any]:
+        counting = path.endswith("v2/metrics") or (query.get("limit") == "1" and "2000-01" not in str(query))
+        return (422, {}) if counting else answer(method, path, query, *rest)
+
+    server.api.answer = silent  # type: ignore[method-assign]
+    check, _ = read(tmp_path, url=server.url)
+    assert not check.passed
+    assert check.severity is dg.AssetCheckSeverity.WARN
+    assert check.metadata["constats"].value == f"- {DAY} : non compté par le serveur"
+
+
+def test_rows_that_went_since_the_last_read_are_shown(server: LangfuseStandIn, tmp_path: Path) -> None:
+    _, before = shown_with(tmp_path, url=server.url)
+    assert "lignes disparues du serveur" not in before
+    for row in server.observations[:3]:
+        server.store.delete_observation(row["id"])
+    check, after = shown_with(tmp_path, url=server.url)
+    assert check.passed
+    assert [record.data for record in after["lignes disparues du serveur"].records] == [
+        {"jour": DAY, "lignes à la lecture précédente": 60, "lignes aujourd'hui": 57}
+    ]
 
 
 def test_an_export_has_no_server_to_ask(tmp_path: Path) -> None:

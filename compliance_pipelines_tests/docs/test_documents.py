@@ -96,7 +96,10 @@ def test_the_workflow_runs_what_the_makefile_has() -> None:
     used = set(re.findall(r"^make ([a-z-]+)$", commands, re.MULTILINE))
     assert used
     assert used <= targets
-    for path in re.findall(r"(?<![\w-])(?:tools|tests|compliance_pipelines_tests|requirements|docker|k8s)/[\w./-]+\.(?:py|json|txt|yaml)", commands):
+    for path in re.findall(
+        r"(?<![\w-])(?:tools|tests|compliance_pipelines_tests|requirements|docker|k8s)/[\w./-]+\.(?:py|json|txt|yaml)",
+        commands,
+    ):
         assert (ROOT / path).exists(), path
     assert workflow["permissions"] == {"contents": "read"}
     assert all("timeout-minutes" in job for job in workflow["jobs"].values())

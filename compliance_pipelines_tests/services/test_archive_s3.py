@@ -285,6 +285,17 @@ def test_what_is_put_on_top_or_hidden_is_seen(archive: S3Archive, config: S3Conf
         assert verify_month(S3Archive(config), "2026-06").exit_code == 0
 
 
+def test_an_object_of_any_size_on_top_is_a_finding(
+    archive: S3Archive, config: S3Config, client: Minio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever may write must not turn "not valid" into "could not decide" by what is too large to be read whole."""
+    put(archive)
+    monkeypatch.setattr(archive_s3_bucket, "MAX_OBJECT_BYTES", 200_000)
+    assert verify_month(S3Archive(config), "2026-06").exit_code == 0
+    put_raw(client, config, PDF, b"x" * 300_000)
+    assert verify_month(S3Archive(config), "2026-06").exit_code == 1
+
+
 def test_a_retention_that_is_too_short_is_seen(archive: S3Archive, config: S3Config) -> None:
     """The store is asked, not the index: objects locked for less than the index promises fail."""
     _, files = prepare(archive)

@@ -9,6 +9,7 @@ import json
 import math
 import subprocess
 import sys
+import time
 from collections.abc import Generator, Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -164,13 +165,21 @@ def test_gauges_travel_from_push_to_prometheus_and_rules_to_alertmanager(tmp_pat
                 ("exploitation", "firing", "GuardrailNotFed", "toutes"),
                 ("exploitation", "firing", "NightMissing", "toutes"),
             ]
-            found = httpx.get(f"{server.url}/api/v1/query", params={"query": "judge_neutrality"}).json()
+            found = _scraped(server, "judge_neutrality")
             # a push replaces its group: the first department left no stale value
-            assert [(s["metric"]["department"], s["value"][1]) for s in found["data"]["result"]] == [
-                ("direction-it", "0.5")
-            ]
-            job = httpx.get(f"{server.url}/api/v1/query", params={"query": "compliance_last_success_timestamp"}).json()
-            assert [s["metric"]["job"] for s in job["data"]["result"]] == ["nightly"]
+            assert [(s["metric"]["department"], s["value"][1]) for s in found] == [("direction-it", "0.5")]
+            job = _scraped(server, "compliance_last_success_timestamp")
+            assert [s["metric"]["job"] for s in job] == ["nightly"]
+
+
+def _scraped(server: Process, query: str) -> list[dict[str, Any]]:
+    """The answer to `query` once there is one: rules about what is absent fire before the first scrape."""
+    until = time.monotonic() + 30
+    while True:
+        found = httpx.get(f"{server.url}/api/v1/query", params={"query": query}).json()["data"]["result"]
+        if found or time.monotonic() > until:
+            return list(found)
+        time.sleep(0.2)
 
 
 def test_a_pushgateway_that_is_away_is_one_line() -> None:

@@ -37,6 +37,14 @@ _GONE = (
 )
 
 
+def _metric_limit(item: Mapping[str, Any], time_field: str) -> str:
+    """The exclusive end that a filter on the view's own time column sets."""
+    column = {"startTime": "start_time"}.get(time_field, time_field)
+    if (item["column"], item["type"], item["operator"]) != (column, "datetime", "<"):
+        raise InvalidError(f"the stand-in filters by {column} alone")
+    return window(item, "none", "value")[1]
+
+
 class Api:
     """Answers (status, JSON body) for method, path, query and body."""
 
@@ -112,11 +120,13 @@ class Api:
         else:
             kind = asked["view"].removeprefix("scores-").upper()
             source, time_field = [row for row in self.store.scores() if row["dataType"] == kind], "timestamp"
+        limits = [_metric_limit(item, time_field) for item in asked.get("filters") or []]
         length = {"minute": 16, "hour": 13, "day": 10, "month": 7, None: 0}[unit]
         counts: Counter[tuple[Any, ...]] = Counter(
             (row[time_field][:length], *(row.get(field) for field in fields))
             for row in source
-            if low <= row[time_field] < high
+            # the end of a metrics query is inclusive, unlike that of every listing
+            if low <= row[time_field] <= high and all(row[time_field] < limit for limit in limits)
         )
         head = ["time_dimension"] if unit else []
         names = [f"{item['aggregation']}_{item['measure']}" for item in asked["metrics"]]

@@ -12,7 +12,7 @@ import pandas as pd
 
 from compliance_pipelines.adapters.langfuse_export import ReadReport
 from compliance_pipelines.core import reconciliation, write_back
-from compliance_pipelines.core.periods import month_of, paris_day
+from compliance_pipelines.core.periods import month_of
 from compliance_pipelines.core.records import Score, Trace
 from compliance_pipelines.core.tables import frame
 from compliance_pipelines.defs import keys
@@ -49,6 +49,11 @@ def traces(
         for day, rows in itertools.chain.from_iterable(tables)
     )
     metadata = _counts(report, context.partition_keys) | _reconciled(report, context.partition_keys)
+    if report.gone:
+        context.log.warning(
+            f"le serveur compte moins de lignes qu'à la lecture précédente : {len(report.gone)} jour(s)"
+        )
+        metadata["lignes disparues du serveur"] = _gone(report)
     return dg.MaterializeResult(value=frames, metadata=metadata)
 
 
@@ -67,17 +72,12 @@ def scores(
     context: dg.AssetExecutionContext, source: TraceSourceResource, policy: PolicyResource
 ) -> dg.MaterializeResult:
     """Scores by the Paris day of their own timestamp."""
-    days = [date.fromisoformat(key) for key in context.partition_keys]
+    report, days = ReadReport(), [date.fromisoformat(key) for key in context.partition_keys]
     with source.reader(policy.of(month_of(days[-1]))) as reader:
-        found, report = reader.read_scores(days[0], days[-1])
-    return dg.MaterializeResult(value=_by_day(found, days), metadata=_counts(report, context.partition_keys))
-
-
-def _by_day(found: list[Score], days: list[date]) -> Iterator[tuple[str, pd.DataFrame]]:
-    by_day: dict[date, list[Score]] = {}
-    for score in filter(None, map(write_back.foreign, found)):
-        by_day.setdefault(paris_day(score.observed_at), []).append(score)
-    return ((day.isoformat(), frame(by_day.get(day, []), Score)) for day in days)
+        # all of them are on the disk before the first day is handed over
+        found = reader.score_days(days, report)
+    frames = ((day.isoformat(), frame(list(filter(None, map(write_back.foreign, rows))), Score)) for day, rows in found)
+    return dg.MaterializeResult(value=frames, metadata=_counts(report, context.partition_keys))
 
 
 def _counted(table: pd.DataFrame, report: ReadReport, day: date) -> pd.DataFrame:
@@ -91,6 +91,11 @@ def _counts(report: ReadReport, days: Sequence[str]) -> dict[str, dg.MetadataVal
     if report.sources:
         metadata["attribution"] = table_metadata(("source", "traces"), sorted(report.sources.items()))
     return metadata
+
+
+def _gone(report: ReadReport) -> dg.MetadataValue:
+    rows = [(day.isoformat(), then, now) for day, (then, now) in sorted(report.gone.items())]
+    return table_metadata(("jour", "lignes à la lecture précédente", "lignes aujourd'hui"), rows)
 
 
 def _reconciled(report: ReadReport, days: Sequence[str]) -> dict[str, dg.MetadataValue]:

@@ -30,6 +30,7 @@ from compliance_pipelines.resources import PolicyResource, TraceSourceResource
 
 WRITTEN_SCORES = dg.AssetKey(["langfuse", "written_scores"])
 QUEUED_TRACES = dg.AssetKey(["langfuse", "queued_traces"])
+QUEUE_POOL = "review_queue"
 Say = Callable[[str], None]
 
 
@@ -67,6 +68,8 @@ def written_scores(
         "neutrality": dg.AssetIn(keys.NEUTRALITY),
     },
     partitions_def=daily,
+    # a queue takes the same trace twice from two writers that list it at once
+    pool=QUEUE_POOL,
     backfill_policy=dg.BackfillPolicy.single_run(),
     group_name="langfuse",
     owners=keys.OWNERS,
