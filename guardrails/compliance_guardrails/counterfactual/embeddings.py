@@ -7,14 +7,15 @@ imported when first used; an encoder that is asked for and missing is a clear er
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from .ports import Encoder, Failure, GateUnavailableError
-from .transport import CallFailedError, Endpoint
+from .rules import GateRules
+from .transport import CallFailedError, Endpoint, with_version
 
 if TYPE_CHECKING:
     import numpy as np
@@ -127,6 +128,27 @@ class SentenceTransformersEncoder:
         import numpy as np
 
         return _unit(np.asarray(self._model.encode([self.prefix + text for text in texts])))
+
+
+def encoder_from(
+    choice: str, environment: Mapping[str, str], rules: GateRules, prefix: str | None = None
+) -> Encoder | None:
+    """The encoder of a run, by hand and weekly alike: "auto" is the endpoint when EMBEDDING_BASE_URL is set, else E5.
+
+    `prefix` None takes the one of the rules. Raises GateUnavailableError: what is set and wrong is never replaced.
+    """
+    url, model = environment.get("EMBEDDING_BASE_URL", ""), environment.get("EMBEDDING_MODEL", "")
+    if choice == "auto":
+        choice = "endpoint" if url else BUNDLED
+    endpoint = None
+    if choice == "endpoint":
+        if not url or not model:
+            raise GateUnavailableError("EMBEDDING_BASE_URL et EMBEDDING_MODEL : attendus pour un encodeur distant")
+        endpoint = Endpoint(with_version(url), environment.get("EMBEDDING_API_KEY", ""), "EMBEDDING_BASE_URL")
+    if prefix is None:
+        rule = rules.encoder(model if choice == "endpoint" else choice.rsplit("/", 1)[-1])
+        prefix = rule.prefix if rule else ""
+    return choose_encoder(choice, endpoint, model, prefix)
 
 
 def choose_encoder(choice: str, endpoint: Endpoint | None, model: str, prefix: str) -> Encoder | None:

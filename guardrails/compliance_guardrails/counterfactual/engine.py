@@ -170,10 +170,13 @@ def _decide(plan: Plan, arms: Sequence[Arm], funded: Sequence[Arm], number: int)
     Pairs that an earlier stage found biased leave the family: a stage errs only if its first false alarm comes among
     the pairs still to be judged, so Holm goes on from there. Pairs closed as fair stay, with p = 1.
     """
+    spend, last = plan.stages[number].spend, number == len(plan.stages) - 1
     compared = [arm for arm in funded if arm.comparison is not None]
+    for arm in funded:
+        if arm.comparison is None:
+            arm.open = arm.open and number == 0 and not last  # asked twice, and hardly an answer
     if not compared:
         return
-    spend, last = plan.stages[number].spend, number == len(plan.stages) - 1
     p_values = [arm.comparison.p if arm.comparison else 1.0 for arm in compared]
     family = len(arms) - sum(arm.rejected and arm not in compared for arm in arms)
     adjusted = statistics.holm(p_values, family)
@@ -183,9 +186,6 @@ def _decide(plan: Plan, arms: Sequence[Arm], funded: Sequence[Arm], number: int)
         arm.p_holm = min(1.0, p_adjusted * plan.alpha / spend) if spend > 0 else 1.0
         arm.rejected = spend > 0 and p_adjusted <= spend
         arm.open = not (arm.rejected or last or _clear(plan, arm, number))
-    for arm in funded:
-        if arm.comparison is None:
-            arm.open = arm.open and not last
 
 
 def _clear(plan: Plan, arm: Arm, number: int) -> bool:
@@ -196,6 +196,8 @@ def _clear(plan: Plan, arm: Arm, number: int) -> bool:
     if masking(arm) == MASKED:
         return True
     if number == 0:
+        if arm.lacks(plan.rules.max_failed):
+            return False
         alike = not arm.distances[Dimension.DECISION].any()
         figures = comparison.dimensions.get(Dimension.FIGURES.value)
         even = figures is None or figures.statistic <= _NO_DIFFERENCE

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from .client import answer_text
 from .extract import Said
+from .ports import GateUnavailableError
 from .rules import Aspect
 from .transport import CallFailedError, Endpoint
 
@@ -49,8 +50,9 @@ class ModelReader:
 
     def _one(self, text: str) -> tuple[Said, ...] | None:
         path = self.folder / f"{self._key(text)}.json" if self.folder else None
-        if path is not None and path.is_file():
-            return self._parse(path.read_text(encoding="utf-8"))
+        kept = self._kept(path) if path is not None else None
+        if kept is not None:
+            return kept
         try:
             data, _ = self.endpoint.post("chat/completions", self._body(text))
         except CallFailedError:
@@ -58,16 +60,30 @@ class ModelReader:
         reply = answer_text(data) or ""
         found = self._parse(reply)
         if found is not None and path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
             values = {aspect.id: said.value for aspect, said in zip(self.aspects, found, strict=True)}
-            path.write_text(json.dumps(values), encoding="utf-8")
+            half = path.with_suffix(".part")
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                half.write_text(json.dumps(values), encoding="utf-8")
+                half.replace(path)  # a kill leaves the whole file or none
+            except OSError:
+                raise GateUnavailableError(
+                    "COMPLIANCE_HOME : attendu un dossier où écrire (cache/gate-readings)"
+                ) from None
         return found
+
+    def _kept(self, path: Path) -> tuple[Said, ...] | None:
+        """The reading kept at `path`, None when there is none or the file is damaged: then the model is asked again."""
+        try:
+            return self._parse(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError):
+            return None
 
     def _parse(self, reply: str) -> tuple[Said, ...] | None:
         try:
             values = json.loads(reply)
             return tuple(Said(values[aspect.id]) for aspect in self.aspects)
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return None
 
     def _key(self, text: str) -> str:

@@ -25,6 +25,7 @@ from .rules import GateRules
 MAX_BYTES = 64_000_000
 MAX_PAIRS = 10_000
 NAME_SLOT = "nom"
+_HALF = re.compile("[\ud800-\udfff]")
 _SLOT = re.compile(r"\{([a-z_]{1,40})\}")
 
 Text = Annotated[str, Field(min_length=1, max_length=20_000)]
@@ -162,6 +163,8 @@ def parse_pairs(
     """As `load_pairs`, from bytes."""
     try:
         value = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_once, parse_constant=_no_constant)
+        if b"\\ud" in data.lower():
+            _no_half(value)
     except UnicodeDecodeError:
         raise PolicyError(name, "(fichier)", "un texte en UTF-8") from None
     except json.JSONDecodeError as error:
@@ -170,6 +173,8 @@ def parse_pairs(
         raise PolicyError(name, "(fichier)", "une liste de paires, sans imbrication profonde") from None
     except _RefusedError as error:
         raise PolicyError(name, "(fichier)", str(error)) from None
+    except ValueError:  # Python refuses to read such a number
+        raise PolicyError(name, "(fichier)", "des nombres de moins de 4 000 chiffres") from None
     found = validate({"pairs": value} if isinstance(value, list) else value, PairsFile, name).pairs
     problems = tuple(Problem(name, key, text) for key, text in _problems(found, rules, departments, grounds))
     if problems:
@@ -194,12 +199,18 @@ def _no_constant(text: str) -> Any:
     raise _RefusedError(f"des nombres ordinaires, trouvé {text}")
 
 
+def _no_half(value: Any) -> None:
+    if _HALF.search(json.dumps(value, ensure_ascii=False)):
+        raise _RefusedError("des caractères entiers, trouvé une moitié de caractère (« \\ud… »)")
+
+
 def _syntax_fr(error: json.JSONDecodeError) -> str:
     line = error.doc.splitlines()[error.lineno - 1].strip() if error.doc.strip() else ""
     before = error.doc[: error.pos].rstrip()
     if not error.doc.strip():
         return "au moins une paire (le fichier est vide)"
-    if line.startswith(("//", "#", "/*")):
+    here = error.doc[error.pos :].lstrip()
+    if line.startswith(("//", "#", "/*")) or here.startswith(("//", "#", "/*")):
         return f"du JSON sans commentaire (ligne {error.lineno})"
     if (before.endswith(",") and error.doc[error.pos : error.pos + 1] in "]}") or "trailing comma" in error.msg:
         return f"pas de virgule après le dernier élément (ligne {error.lineno})"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from .extract import Extractor, Neutraliser, Reading
 from .pairs import NAME_SLOT, Dimension, Pair, Prompt, Side
-from .ports import Encoder, Reply, SecondReader
+from .ports import Encoder, Failure, Reply, SecondReader
 from .rules import GateRules, Stage
 from .statistics import Comparison
 from .words import changed_words
@@ -77,7 +77,7 @@ class Arm:
     @property
     def calls(self) -> int:
         """Calls made for this pair."""
-        return sum(len(found) for found in self.replies.values())
+        return sum(reply.failure is not Failure.SKIPPED for found in self.replies.values() for reply in found)
 
     @property
     def failures(self) -> int:
@@ -87,6 +87,14 @@ class Arm:
     def count(self, side: Side) -> int:
         """Answers that were read on one side."""
         return len(self.readings[side])
+
+    def missing(self, side: Side) -> int:
+        """Answers asked for on one side that could not be read."""
+        return len(self.replies[side]) - self.count(side)
+
+    def lacks(self, most: float) -> bool:
+        """Whether more than the share `most` of one side is missing: no answer for one group alone is a difference."""
+        return any(self.missing(side) > most * len(self.replies[side]) for side in Side)
 
 
 def new_arm(pair: Pair, rules: GateRules) -> Arm:

@@ -31,6 +31,7 @@ class Failure(enum.StrEnum):
     SERVER = "erreur du serveur"
     RATE = "trop de requêtes"
     REFUSED = "appel refusé"
+    SKIPPED = "appel non tenté, le modèle ne répondait plus"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
@@ -27,6 +27,8 @@ MAX_DRAW: Final = 99_999
 CHUNK: Final = 4_096
 REPLICATES: Final = 500
 _EPS: Final = 1e-9
+_MARGIN: Final = 1.5
+"""How far above its mean the number of drawn labellings as extreme as the observed one is allowed for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +42,16 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All dimensions of one pair and the omnibus p; `smallest_p` is the smallest that the design could give."""
+    """All dimensions of one pair and the omnibus p; `smallest_p` is the smallest that the design could give.
+
+    `resolution`: the omnibus p that drawing gives to groups wholly apart in the dimension with the smallest share of
+    the error; a smaller one cannot be told from it. 0 when every permutation was enumerated.
+    """
 
     p: float
     dimensions: Mapping[str, Compared]
     smallest_p: float
+    resolution: float = 0.0
 
 
 def compare(
@@ -64,16 +71,19 @@ def compare(
     """
     if len(base_units) < 2 or len(swap_units) < 2 or not distances:
         return Comparison(1.0, {name: Compared(0.0, 1.0, 1.0) for name in distances}, 1.0)
-    full = min(MAX_DRAW, max(FULL_DRAW, math.ceil(4 / max(level, 1e-6))))
     share = [(weights or {}).get(name, 1.0) for name in distances]
+    # the smallest share counts: groups wholly apart in that dimension alone have to reach the level too
+    scale = sum(share) / min(share)
+    full = min(MAX_DRAW, max(FULL_DRAW, math.ceil(max(4.0, _MARGIN * scale) / max(level, 1e-6))))
     found = _tested(distances, base_units, swap_units, seed, FIRST_DRAW, share)
     if found.smallest_p > 1 / MAX_EXACT:
         return found
     if found.p <= 0.02:
         found = _tested(distances, base_units, swap_units, seed, SECOND_DRAW, share)
-    if found.p <= 8 * level:
+    # where the level is finer than the second drawing can tell, its smallest values go on too
+    if found.p <= max(8 * level, _MARGIN * scale / (SECOND_DRAW + 1)):
         found = _tested(distances, base_units, swap_units, seed, full, share)
-    return found
+    return replace(found, resolution=_MARGIN * scale / (full + 1))
 
 
 def _tested(
@@ -120,7 +130,7 @@ def _p_values(row: np.ndarray) -> np.ndarray:
 
 
 def _energies(distance: np.ndarray, counts: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Energy statistic of every labelling of u units; `labels` (b, u) of 0.0 and 1.0, 1 for base.
+    """Energy statistic of every labelling of u units; `labels` (b, u) of 0 and 1, 1 for base.
 
     `distance` (u, u): sums of the distances between the answers of two units; `counts` (u,): answers of each. The sizes
     of the sides may differ by row.
@@ -131,7 +141,7 @@ def _energies(distance: np.ndarray, counts: np.ndarray, labels: np.ndarray) -> n
     rows = distance.sum(axis=1)
     out = np.empty(len(labels))
     for start in range(0, len(labels), CHUNK):
-        chosen = labels[start : start + CHUNK]
+        chosen = labels[start : start + CHUNK].astype(np.float64)
         within_base = ((chosen @ distance) * chosen).sum(axis=1)
         between = chosen @ rows - within_base
         within_swap = total - within_base - 2 * between
@@ -147,20 +157,21 @@ def _energies(distance: np.ndarray, counts: np.ndarray, labels: np.ndarray) -> n
 
 @lru_cache(maxsize=4)
 def _labels(n_base: int, n_swap: int, seed: int, draws: int) -> Any:
-    """Labellings (b, n) of 0.0 and 1.0, the observed one first; all of them when they are few."""
+    """Labellings (b, n) of 0 and 1 in bytes, the observed one first; all of them when they are few."""
     import numpy as np
 
     n = n_base + n_swap
-    observed = np.zeros((1, n))
+    observed = np.zeros((1, n), np.int8)
     observed[0, :n_base] = 1
     if math.comb(n, n_base) <= MAX_EXACT:
-        every = np.zeros((math.comb(n, n_base), n))
+        every = np.zeros((math.comb(n, n_base), n), np.int8)
         for row, chosen in enumerate(combinations(range(n), n_base)):
             every[row, list(chosen)] = 1
         return every  # combinations() begins with 0 … n_base-1: what was observed
     rng = np.random.default_rng(seed)
-    ranks = rng.random((draws, n)).argsort(axis=1)
-    return np.concatenate([observed, ranks < n_base]).astype(np.float64)
+    sizes = [min(CHUNK, draws - start) for start in range(0, draws, CHUNK)]
+    drawn = [(rng.random((size, n)).argsort(axis=1) < n_base).astype(np.int8) for size in sizes]
+    return np.concatenate([observed, *drawn])
 
 
 def holm(p_values: Sequence[float], family: int | None = None) -> list[float]:

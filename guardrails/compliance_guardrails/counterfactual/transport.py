@@ -7,8 +7,11 @@ Neither ever quotes a key or a body. The official client would bring 20 MB into 
 
 from __future__ import annotations
 
+import datetime as dt
+import email.utils
 import http.client
 import json
+import math
 import threading
 import time
 import urllib.parse
@@ -51,9 +54,17 @@ class Endpoint:
     _opened: list[http.client.HTTPConnection] = field(default_factory=list, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        parts = urllib.parse.urlsplit(self.base_url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise GateUnavailableError(f"{self.label} : attendu une adresse http(s)://…")
+        # a secret pasted with its line end is common; http.client would quote the whole key in its complaint
+        object.__setattr__(self, "key", self.key.strip())
+        object.__setattr__(self, "base_url", self.base_url.strip())
+        if not (self.key.isascii() and self.key.isprintable()):
+            raise GateUnavailableError(
+                f"{self.label} : sa clé contient un caractère impossible (accent, saut de ligne)"
+            )
+        if not _usable(self.base_url):
+            raise GateUnavailableError(f"{self.label} : attendu une adresse http(s)://… sans accent ni espace")
+        if not (math.isfinite(self.timeout) and self.timeout > 0):
+            raise GateUnavailableError(f"{self.label} : attendu un délai en secondes, plus grand que 0")
 
     @property
     def shown(self) -> str:
@@ -80,7 +91,7 @@ class Endpoint:
                 if status == 200:
                     try:
                         return json.loads(data), headers
-                    except ValueError:
+                    except (ValueError, RecursionError):  # not JSON, cut off, or nested to no end
                         failure = Failure.UNREADABLE
                 elif status == 429:
                     failure, wait = Failure.RATE, _retry_after(headers, wait)
@@ -141,9 +152,37 @@ class Endpoint:
             self._local.connection = None
 
 
-def _retry_after(headers: Mapping[str, str], default: float) -> float:
-    """Seconds the server asks for; a date or nonsense gives `default`."""
+def with_version(url: str) -> str:
+    """The base address with its /v1, which people leave out."""
+    bare = url.strip().rstrip("/")
+    return bare if bare.rsplit("/", 1)[-1].startswith("v") and bare[-1].isdigit() else f"{bare}/v1"
+
+
+def _usable(url: str) -> bool:
+    """Whether `url` is an address that the standard library can call."""
     try:
-        return max(0.0, float(headers.get("retry-after", "")))
+        parts = urllib.parse.urlsplit(url)
+        known = parts.scheme in {"http", "https"} and parts.port != 0
+        (parts.hostname or "").encode("idna")  # a label that is empty or too long
     except ValueError:
-        return default
+        return False
+    return known and bool(parts.hostname) and url.isascii() and url.isprintable() and " " not in url
+
+
+def _retry_after(headers: Mapping[str, str], default: float) -> float:
+    """Seconds the server asks for: a number, or a date beside the server's own Date. Nonsense gives `default`."""
+    asked = headers.get("retry-after", "")
+    try:
+        seconds = float(asked)
+    except ValueError:
+        try:
+            until, now = (email.utils.parsedate_to_datetime(text) for text in (asked, headers.get("date", "")))
+            seconds = _utc(until).timestamp() - _utc(now).timestamp()
+        except (ValueError, TypeError, IndexError, OverflowError):
+            return default
+    return default if math.isnan(seconds) else max(0.0, seconds)
+
+
+def _utc(when: dt.datetime) -> dt.datetime:
+    """`when`, in UTC if it names no zone: HTTP dates are GMT."""
+    return when if when.tzinfo else when.replace(tzinfo=dt.UTC)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import socket
 from pathlib import Path
@@ -18,6 +19,8 @@ from compliance_guardrails.counterfactual.pairs import Prompt, Side
 from compliance_guardrails.counterfactual.ports import Ask, Failure, GateUnavailableError
 from compliance_guardrails.counterfactual.rules import load_rules
 from compliance_guardrails.counterfactual.transport import Endpoint
+
+START = dt.datetime(2026, 6, 1, 8, tzinfo=dt.UTC)
 
 
 def ask(number: int = 0, text: str = "Couvert ?") -> Ask:
@@ -121,22 +124,22 @@ def test_the_masked_prompt_hmac_is_read(gateway: Any) -> None:
 
 
 def test_an_interrupted_run_goes_on_and_a_finished_one_leaves_nothing(gateway: Any, tmp_path: Path) -> None:
-    first = Journal(tmp_path, "d" * 64)
+    first = Journal(tmp_path, "d" * 64, started=START)
     GatewayAssistant(endpoint(gateway), journal=first).answer([ask(0), ask(1)])
     first.close(finished=False)
     with first.path.open("a", encoding="utf-8") as file:
         file.write('{"key": "cut')
     assert first.path.stat().st_mode & 0o077 == 0
-    second = Journal(tmp_path, "d" * 64)
+    second = Journal(tmp_path, "d" * 64, started=START)
     replies = GatewayAssistant(endpoint(gateway), journal=second).answer([ask(0), ask(1), ask(2)])
     assert len(gateway.bodies) == 3
     assert all(reply.text for reply in replies)
     second.close(finished=True)
     assert not list(tmp_path.iterdir())
-    first = Journal(tmp_path, "d" * 64)
+    first = Journal(tmp_path, "d" * 64, started=START)
     GatewayAssistant(endpoint(gateway), journal=first).answer([ask(0)])
     first.close(finished=False)
-    assert Journal(tmp_path, "d" * 64, fresh=True).resumed == 0
+    assert Journal(tmp_path, "d" * 64, fresh=True, started=START).resumed == 0
 
 
 def test_the_encoder_puts_its_prefix_and_refuses_nonsense(gateway: Any) -> None:
