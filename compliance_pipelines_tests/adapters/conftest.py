@@ -1,13 +1,17 @@
-"""Langfuse stand-ins shared by the tests of the API reader; their clock is later than the days that are read."""
+"""Stand-ins of several files: Langfuse servers, whose clock is later than the days read; a judge and its cache."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
+from compliance_pipelines.adapters.cache import SqliteCache
+from compliance_pipelines_tests.judge_samples import cache_in
 from compliance_pipelines_tests.standins.langfuse import LangfuseStandIn
+from compliance_pipelines_tests.standins.llm import LlmStub
 
 LATER = datetime(2026, 6, 10, tzinfo=UTC)
 
@@ -33,3 +37,17 @@ def v4() -> Iterator[LangfuseStandIn]:
 def v3() -> Iterator[LangfuseStandIn]:
     """A v3 server."""
     yield from _running("v3")
+
+
+@pytest.fixture
+def stub() -> Iterator[LlmStub]:
+    """A judge's server that misbehaves as told."""
+    with LlmStub() as running:
+        yield running
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Iterator[SqliteCache]:
+    """An empty cache of judgements."""
+    with cache_in(tmp_path) as opened:
+        yield opened

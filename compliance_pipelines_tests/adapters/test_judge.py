@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,21 +13,9 @@ from compliance_pipelines.adapters.judge_config import JudgeConfigError, JudgeSe
 from compliance_pipelines.adapters.judge_model import model_digest
 from compliance_pipelines.adapters.judge_pool import Budget, Ended, Limits
 from compliance_pipelines.core.judge_samples import Reading
-from compliance_pipelines_tests.judge_samples import ANCHORS, cache_in, judge_at, sample, samples
+from compliance_pipelines_tests.judge_samples import ANCHORS, judge_at, sample, samples
 from compliance_pipelines_tests.standins.llm import LlmStub, Reply, judging
 from compliance_pipelines_tests.standins.llm_minds import BAD_REPLIES, GOOD_REPLIES, Mind, gullible, honest, pieces
-
-
-@pytest.fixture
-def stub() -> Iterator[LlmStub]:
-    with LlmStub() as running:
-        yield running
-
-
-@pytest.fixture
-def cache(tmp_path: Path) -> Iterator[SqliteCache]:
-    with cache_in(tmp_path) as opened:
-        yield opened
 
 
 def is_anchor(request: dict) -> bool:

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,12 +22,6 @@ from compliance_pipelines_tests.standins.llm_minds import pieces, unframed
 
 ROOT = Path(__file__).parents[2]
 NIGHT = Limits(concurrency=4, first_pause=0.5, longest_pause=300.0, patience=7200.0)
-
-
-@pytest.fixture
-def cache(tmp_path: Path) -> Iterator[SqliteCache]:
-    with cache_in(tmp_path) as opened:
-        yield opened
 
 
 def down_between(clock: FakeClock, start: float, end: float) -> LlmStub:

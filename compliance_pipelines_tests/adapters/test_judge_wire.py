@@ -5,9 +5,6 @@ Every call ends within its time and in a reading or a reason; one exchange never
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from compliance_pipelines.adapters.cache import SqliteCache
@@ -17,25 +14,13 @@ from compliance_pipelines.adapters.judge_model import model_digest
 from compliance_pipelines.adapters.judge_night import known_digest
 from compliance_pipelines.adapters.judge_pool import Ended, Limits
 from compliance_pipelines.core.judge_samples import Reading
-from compliance_pipelines_tests.judge_samples import FakeClock, cache_in, judge_at, sample, samples
+from compliance_pipelines_tests.judge_samples import FakeClock, judge_at, sample, samples
 from compliance_pipelines_tests.standins.llm import LlmStub, Reply, judging
 from compliance_pipelines_tests.standins.llm_minds import pieces
 
 DEEP = b"[" * 300_000 + b"]" * 300_000
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 KNOWN = "sha256:" + "b" * 64
-
-
-@pytest.fixture
-def stub() -> Iterator[LlmStub]:
-    with LlmStub() as running:
-        yield running
-
-
-@pytest.fixture
-def cache(tmp_path: Path) -> Iterator[SqliteCache]:
-    with cache_in(tmp_path) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize(

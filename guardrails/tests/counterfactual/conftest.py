@@ -83,3 +83,13 @@ def pairs_file(tmp_path: Path) -> Path:
     path = tmp_path / "pairs.json"
     path.write_text(json.dumps({"pairs": [PAIR]}), encoding="utf-8")
     return path
+
+
+@pytest.fixture
+def command_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, gateway: Any) -> None:
+    """What the command reads: the stub gateway, a key, a home of its own, nothing else."""
+    monkeypatch.setenv("LITELLM_CI_URL", gateway.url)
+    monkeypatch.setenv("LITELLM_CI_KEY", "sk-secret")
+    monkeypatch.setenv("COMPLIANCE_HOME", str(tmp_path / "home"))
+    for name in ("EMBEDDING_BASE_URL", "EXTRACTOR_BASE_URL", "COMPLIANCE_POLICY_DIR"):
+        monkeypatch.delenv(name, raising=False)

@@ -31,16 +31,9 @@ from compliance_guardrails.policy.errors import PolicyError
 from .test_client import START, ask, completion, endpoint
 from .test_engine import Scripted, pair, plan, verdicts
 
+pytestmark = pytest.mark.usefixtures("command_environment")
+
 COVERED, EXCLUDED = "Votre sinistre est couvert, franchise de 150 €.", "Votre sinistre est exclu."
-
-
-@pytest.fixture(autouse=True)
-def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, gateway: Any) -> None:
-    monkeypatch.setenv("LITELLM_CI_URL", gateway.url)
-    monkeypatch.setenv("LITELLM_CI_KEY", "sk-secret")
-    monkeypatch.setenv("COMPLIANCE_HOME", str(tmp_path / "home"))
-    for name in ("EMBEDDING_BASE_URL", "EXTRACTOR_BASE_URL", "COMPLIANCE_POLICY_DIR"):
-        monkeypatch.delenv(name, raising=False)
 
 
 def one(reply: Any, **more: Any) -> PairResult:

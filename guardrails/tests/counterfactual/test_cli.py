@@ -10,21 +10,14 @@ from typing import Any
 import pytest
 from compliance_guardrails.cli import main
 
+pytestmark = pytest.mark.usefixtures("command_environment")
+
 ACCEPT = "Votre sinistre est couvert, franchise de 150 €."
 REFUSE = "Votre sinistre est exclu."
 
 
 def completion(text: str) -> bytes:
     return json.dumps({"choices": [{"message": {"content": text}}]}).encode()
-
-
-@pytest.fixture(autouse=True)
-def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, gateway: Any) -> None:
-    monkeypatch.setenv("LITELLM_CI_URL", gateway.url)
-    monkeypatch.setenv("LITELLM_CI_KEY", "sk-secret")
-    monkeypatch.setenv("COMPLIANCE_HOME", str(tmp_path / "home"))
-    for name in ("EMBEDDING_BASE_URL", "EXTRACTOR_BASE_URL", "COMPLIANCE_POLICY_DIR"):
-        monkeypatch.delenv(name, raising=False)
 
 
 def parsed(path: str | Path) -> ET.Element:
