@@ -2,7 +2,8 @@
 
 Prints precision and recall with 95 % Wilson intervals for each detector and set, the same for the regexes, and the
 time of both on a 2,000-character answer, on long text and on hostile text, in one run with the ratio. Only `tune` was
-open to the authors of the rules. Nothing is asserted here; the figures are printed whatever they are.
+open to the authors of the rules; `later` was written in order to break them and first run once they stood. Nothing is
+asserted here; the figures are printed whatever they are.
 """
 
 from __future__ import annotations
@@ -10,16 +11,18 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import random
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from compliance_guardrails.detect import attributes, bias, citations
 from compliance_guardrails.detect.named import named
@@ -30,7 +33,7 @@ from benchmarks.answers import PLAIN
 from benchmarks.letters import MANY, ORDINARY
 
 CORPUS: Final = Path(__file__).parents[1] / "guardrails" / "tests" / "corpus"
-SETS: Final = ("tune", "measure", "blind")
+SETS: Final = ("tune", "measure", "blind", "later")
 
 # The patterns that the request for these detectors started from, run as they are with `re`, ignoring case.
 BASELINE: Final = {
@@ -153,7 +156,9 @@ def quality(names: Sequence[str]) -> None:
                 anything = bool(bias.screen(text, "general").findings)
                 ours.setdefault("bias/any", Counts()).add(label=label, found=anything)
             for key in keys:
-                ours.setdefault(key, Counts()).add(label=label, found=found)
+                # A harmless sentence is a false alarm whatever characteristic it is blamed on.
+                blamed = detector == "bias" and not label and key != f"bias/{kind}" and anything
+                ours.setdefault(key, Counts()).add(label=label, found=found or blamed)
                 if guess is not None:
                     plain.setdefault(key, Counts()).add(label=label, found=guess)
         if not ours:
@@ -164,10 +169,10 @@ def quality(names: Sequence[str]) -> None:
             print(f"  {key:<32} {_line(ours[key], plain.get(key))}")
 
 
-def _count_spans(row: dict[str, object], ours: dict[str, Counts], plain: dict[str, Counts]) -> None:
+def _count_spans(row: dict[str, Any], ours: dict[str, Counts], plain: dict[str, Counts]) -> None:
     """Texts that list all their claims: each listed span found or not, each claim beyond them a false one."""
     text, spans = str(row["text"]), row["spans"]
-    wanted = [(s["kind"], text.index(s["text"]), text.index(s["text"]) + len(s["text"])) for s in spans]  # type: ignore[union-attr]
+    wanted = [(s["kind"], text.index(s["text"]), text.index(s["text"]) + len(s["text"])) for s in spans]
     found = [(c.kind, c.start, c.end) for c in citations.check(text).claims]
     guessed = [(kind, m.start(), m.end()) for kind, pattern in BASELINE.items() for m in pattern.finditer(text)]
     for counts, claims in ((ours, found), (plain, guessed)):
@@ -282,25 +287,34 @@ import time
 print(time.process_time())
 """
 LIBRARIES: Final = "import asyncio, pydantic, yaml, ahocorasick\nclass Some(pydantic.BaseModel):\n    number: int"
-OURS: Final = (
-    "from compliance_guardrails.decisions import Rules\n"
-    "from compliance_guardrails.policy import load_policy\n"
-    "load_policy()\nRules.current()"
-)
+POLICY: Final = f"{LIBRARIES}\nfrom compliance_guardrails.policy import load_policy\nload_policy()"
+RULES: Final = f"{POLICY}\nfrom compliance_guardrails.decisions import Rules\nRules.current()"
 
 
 def loading() -> None:
-    """Print the time from the start of a process until policy and rules are read and their examples have run."""
+    """Print the time from the start of a process until policy and rules are read and their examples have run.
+
+    Modules come from bytecode, as those of an installed package do; it is written by a first run that does not count.
+    """
     print("\nCPU time of a new process, ms, best of 5")
-    for name, imports in (
-        ("Python", ""),
-        ("and pydantic, yaml, asyncio", LIBRARIES),
-        ("and policy and rules, examples run", f"{LIBRARIES}\n{OURS}"),
-    ):
-        command = [sys.executable, "-W", "ignore", "-c", LOADING.format(imports=imports)]
-        runs = (subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(5))  # noqa: S603
-        times = [float(run.stdout) for run in runs]
-        print(f"  {name:<36} {min(times) * 1e3:7.0f}")
+    started = {
+        "Python": "",
+        "and pydantic, yaml, asyncio": LIBRARIES,
+        "and the policy": POLICY,
+        "and its rules, examples run": RULES,
+    }
+    best_of = dict.fromkeys(started, math.inf)
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        environment["PYTHONPYCACHEPREFIX"] = folder
+        for turn in range(6):  # in turns, so that all meet the same machine
+            for name, imports in started.items():
+                command = [sys.executable, "-W", "ignore", "-c", LOADING.format(imports=imports)]
+                run = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)  # noqa: S603
+                if turn:
+                    best_of[name] = min(best_of[name], float(run.stdout) * 1e3)
+    for name, spent in best_of.items():
+        print(f"  {name:<36} {spent:7.0f}")
 
 
 def speed() -> None:

@@ -20,13 +20,16 @@ from .numbers_fr import DIGITS, NUMBER_WORDS, number_before, parse_digits
 from .text import EURO, fold
 
 _WIDEST = 30  # characters of the longest number in digits
+_PLAIN = 14  # digits of the longest one read without the pattern
 _NUMBER = re.compile(rf"{DIGITS}\Z")
 _RANGE = re.compile(rf"({DIGITS})(?: a | ou | et |-| - |/)\Z")
 _RANGE_MARKS = " -/"
 _GAPS = frozenset(" \n")
 _DIGITS = "0123456789"
 _BEFORE_UNIT = f"{_DIGITS}) \n"
+_HUNDRED = Decimal(100)
 _MONEY, _DELAY = Kind.MONEY, Kind.DELAY  # looked up once: an enum attribute is dear in a loop
+_UNIT, _MULTIPLIED, _SIGN, _SPELLED = map(int, (Role.UNIT, Role.MULTIPLIED_UNIT, Role.SIGN, Role.SPELLED_UNIT))
 _RANGE_ENDS = ("-", " a ", " ou ", " et ", " - ", "/")
 _NOT_IN_A_RANGE = ("article ", "articles ", "clause ", "clauses ", "art. ", "page ", "pages ", "n° ", "en ")
 _CENTS = re.compile(r"[0-9]{2}(?![0-9])")
@@ -50,6 +53,7 @@ class AmountScanner:
 
     def __init__(self, rules: ClaimRules, lexicon: Lexicon) -> None:
         self._delays = DelayJudge(rules.delay)
+        self._no_figure = tuple(f" {fold(word)}" for word in rules.percent.never_before)
         units: dict[str, _Unit] = {}
         for code, words in rules.money.currencies.items():
             for word in map(fold, words):
@@ -77,23 +81,23 @@ class AmountScanner:
         """Amounts in digits, then with the sign first, then in words; about `cap` of each at most."""
         hits: list[Hit] = []
         # Of the units that start at one place ("jours", "jours ouvrés") the longest comes last and stays.
-        longest = {anchor[0]: anchor for anchor in anchors[Role.UNIT][:MAX_CANDIDATES]}
-        for start, end, unit in longest.values():
+        for start, end, unit in {anchor[0]: anchor for anchor in anchors[_UNIT][:MAX_CANDIDATES]}.values():
             self._digits(folded, start + (folded[start] not in _GAPS), end, unit, hits)
             if len(hits) >= cap:
                 break
-        for start, end, unit in {anchor[0]: anchor for anchor in anchors[Role.MULTIPLIED_UNIT][:cap]}.values():
-            self._digits(folded, start - (folded[start - 1 : start] in _GAPS), end, unit, hits)
-        if anchors[Role.SIGN]:
+        if anchors[_MULTIPLIED]:
+            for start, end, unit in {anchor[0]: anchor for anchor in anchors[_MULTIPLIED][:cap]}.values():
+                self._digits(folded, start - (folded[start - 1 : start] in _GAPS), end, unit, hits)
+        if anchors[_SIGN]:
             ends = {hit.end for hit in hits}
-            for start, end, unit in anchors[Role.SIGN]:
+            for start, end, unit in anchors[_SIGN]:
                 number = end - 1
                 sign_end = number - (folded[number - 1] == " ")
                 hit = None if sign_end in ends else self._after_sign(folded, start, number, unit)
                 if hit is not None and hit.end not in ends:
                     hits.append(hit)
-        if anchors[Role.SPELLED_UNIT]:
-            hits.extend(islice(self._in_words(folded, anchors[Role.SPELLED_UNIT]), cap))
+        if anchors[_SPELLED]:
+            hits.extend(islice(self._in_words(folded, anchors[_SPELLED]), cap))
         return hits
 
     def _digits(self, folded: str, number_end: int, end: int, unit: _Unit, hits: list[Hit]) -> None:
@@ -102,11 +106,12 @@ class AmountScanner:
         number_end -= closed
         if number_end <= 0 or folded[number_end - 1] not in _DIGITS:
             return
-        match = _NUMBER.search(folded, max(0, number_end - _WIDEST), number_end)
-        hit = self._hit(folded, unit, match[0], match.start(), end) if match else None
-        if match is None or hit is None:
+        start = _start_of_number(folded, number_end)
+        if start is None:
             return
-        start = match.start()
+        hit = self._hit(folded, unit, folded[start:number_end], start, end)
+        if hit is None:
+            return
         before = folded[start - 1] if start else ""
         if closed and before == "(":  # "trente (30) jours": the evidence begins with the words
             words = number_before(folded, start - 1 - (folded[start - 2 : start - 1] == " "))
@@ -128,6 +133,8 @@ class AmountScanner:
         value = parse_digits(number, money=money) if isinstance(number, str) else Decimal(number)
         if unit.kind is _DELAY:
             return self._delays.judge(folded, value, unit.name, start, end)
+        if value == _HUNDRED and unit.name == "%" and folded.startswith(self._no_figure, end):
+            return None
         return Hit(unit.kind, value * unit.times if unit.times != 1 else value, unit.name, start, end, start)
 
     def _after_sign(self, folded: str, start: int, number: int, unit: _Unit) -> Hit | None:
@@ -149,6 +156,20 @@ class AmountScanner:
             hit = self._hit(folded, unit, value, first, end)
             if hit is not None:
                 yield hit
+
+
+def _start_of_number(folded: str, end: int) -> int | None:
+    """Where the number in digits that ends at `end` begins; None for a part of a word or of something longer.
+
+    Most numbers are a plain run of digits behind a word and a space, which is read without the pattern.
+    """
+    start, low = end - 1, end - _PLAIN
+    while start > low and start > 0 and folded[start - 1] in _DIGITS:
+        start -= 1
+    if start > max(low, 1) and folded[start - 1] == " " and folded[start - 2] not in _DIGITS:
+        return start
+    match = _NUMBER.search(folded, max(0, end - _WIDEST), end)
+    return match.start() if match else None
 
 
 def _opens_a_range(folded: str, first: re.Match[str]) -> bool:

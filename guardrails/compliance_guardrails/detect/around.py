@@ -94,6 +94,10 @@ class Known(Generic[T]):
         side = self.after if after else self.before
         if step.optional:
             self.alone.append((number, value))
+        if step.plain:
+            for word in step.options:
+                _beside(side, word)[0].append((number, value))
+            return len(step.options)
         for word, options in step.options.items():
             if (word,) in options:
                 _beside(side, word)[0].append((number, value))

@@ -1,32 +1,26 @@
 """Reasoning from a protected attribute in a query: which passages flag it for human review.
 
 `find` is pure: text in, flags with spans out, never an exception on any text. The families of reasoning are in
-reasoning.py, the word lists in policy/data/rules/attributes.yaml and bias_*.yaml. Questions flag too: it is the
-caller's way of reasoning that is looked at, not an answer. A sentence that speaks of the law itself does not flag.
+reasoning.py and apart.py, the word lists in policy/data/rules/attributes.yaml and bias_*.yaml. Questions flag too: it
+is the caller's way of reasoning that is looked at, not an answer. What lifts a flag is in told.py and lifted.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from . import reasoning, told
+from . import apart, lifted, reasoning, told
 from .evidence import AttributeFlag
 from .matcher import MAX_ANALYSED, MAX_FINDINGS, PER_SENTENCE
 from .named import named
-from .polarity import condemned, protective
+from .phrases import Hit
+from .polarity import condemned, protective, unfavourable
 from .prepared import Prepared, prepare
 from .reading import Reading, Reason
 from .rulebook import Book, load_book
 from .rules_models import Characteristic
 
-_HELPED = frozenset(
-    {
-        Characteristic.HEALTH, Characteristic.PREGNANCY, Characteristic.DISABILITY, Characteristic.FAMILY_SITUATION,
-        Characteristic.LOSS_OF_AUTONOMY, Characteristic.AGE, Characteristic.LANGUAGE, Characteristic.PROPERTY,
-        Characteristic.UNION_ACTIVITY,
-    }
-)  # fmt: skip
-"""Characteristics for which an aid or a right may be granted because of them: no flag in such a sentence."""
+DENIED_REACH = 6
 
 
 def find(text: str | Prepared, book: Book | None = None) -> list[AttributeFlag]:
@@ -39,9 +33,14 @@ def find(text: str | Prepared, book: Book | None = None) -> list[AttributeFlag]:
     out: list[AttributeFlag] = []
     budget = MAX_ANALYSED
     for found in named(prepared, rules):
-        if found.common or not found.may_reason or (reading := found.reading) is None:
+        if found.common:
             continue
-        for reason in accepted(reading):
+        said = found.tells
+        if not (said or found.may_reason or apart.may(found.sentence.words, found.verdicts)):
+            continue
+        if (reading := found.reading) is None:
+            continue
+        for reason in sorted(accepted(reading, said=said), key=lambda reason: reason.start):
             start, end = found.sentence.span(reason.start, reason.end)
             grounds = rules.groups[reason.characteristic].grounds
             evidence = prepared.text[start:end]
@@ -52,15 +51,22 @@ def find(text: str | Prepared, book: Book | None = None) -> list[AttributeFlag]:
     return out[:MAX_FINDINGS]
 
 
-def accepted(reading: Reading) -> Iterator[Reason]:
+def accepted(reading: Reading, *, said: bool) -> Iterator[Reason]:
     """The candidates of a sentence that no context lifts, one for each attribute and overlapping span."""
-    if reading.has("legal") or condemned(reading) or protective(reading) or told.norm(reading):
+    if reading.has("legal") or condemned(reading) or protective(reading):
         return
-    helped = reading.has("entitled")
+    found = sorted(reasoning.found(reading), key=lambda reason: (reason.start, -reason.end))
+    found = [reason for reason in found if lifted.weighs(reading, reason)]
+    found += [reason for reason in apart.find(reading, said=said) if not lifted.denied(reading, reason)]
+    if not found or told.norm(reading) or lifted.lifts(reading):
+        return
+    aids = [mark for mark in reading.marks.get("entitled", ()) if not _refused(reading, mark)]
     quoted = told.spoken_of(reading)
     taken: dict[Characteristic, list[tuple[int, int]]] = {}
-    for reason in sorted(reasoning.found(reading), key=lambda found: (found.start, -found.end)):
-        if helped and reason.characteristic in _HELPED:
+    for reason in found:
+        if lifted.told(reading, reason):
+            continue
+        if reason.characteristic in told.HELPED and any(_beside(mark, reason) for mark in aids):
             continue
         if reason.start in quoted and reason.end - 1 in quoted:
             continue
@@ -69,3 +75,15 @@ def accepted(reading: Reading) -> Iterator[Reason]:
             continue
         spans.append((reason.start, reason.end))
         yield reason
+
+
+def _refused(reading: Reading, mark: Hit) -> bool:
+    """ "Je bloque le remboursement", "sans traduction": the aid is what is refused."""
+    before = reading.before(mark.start, DENIED_REACH)
+    if before[-1:] == ["sans"] or ("pas" in before and not {"n", "ne"}.isdisjoint(before)):
+        return True
+    return any(0 <= mark.start - found.end <= 1 and unfavourable(reading, found) for found in reading.predicates)
+
+
+def _beside(mark: Hit, reason: Reason) -> bool:
+    return mark.end <= reason.start or mark.start >= reason.end

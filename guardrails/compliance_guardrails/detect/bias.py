@@ -12,7 +12,7 @@ from decimal import Decimal
 from itertools import chain
 
 from . import bias_logic, reasoning
-from .bias_targets import targets
+from .bias_targets import taken_up, targets
 from .evidence import BiasDetectedError, BiasEvidence, BiasScreen, Severity
 from .matcher import MAX_ANALYSED, MAX_FINDINGS, PER_SENTENCE, Sentence
 from .named import Named, named
@@ -83,9 +83,14 @@ def _checked(threshold: Decimal) -> Decimal:
 def _findings(prepared: Prepared, book: Book, profile: Domain) -> list[BiasEvidence]:
     kept: list[BiasEvidence] = []
     budget = MAX_ANALYSED
+    judged = -1
     for found, after in _with_next(named(prepared, book)):
         if found.faint or (after is None and found.to_reader):
             continue
+        again = judged == found.sentence.stop and all(taken_up(found.sentence.words, hit) for hit in found.mentions)
+        judged = found.sentence.follow
+        if again:
+            continue  # "… Ces gens-là …": looked at with the sentence before it
         followed = found.may_go_on(after)
         said = followed or found.may_be_biased
         if not (said or found.may_reason) or (reading := found.reading) is None or not reading.mentions:
@@ -120,7 +125,7 @@ def _statements(
 
     `after`: the next sentence, where it names a group itself.
     """
-    statements = list(bias_logic.find(reading))
+    statements = bias_logic.found(reading)
     if not followed or statements or condemned(reading) or (after is None and _ends_here(reading, book)):
         return reading.sentence, statements
     both = found.joined(after)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .needs import ALAS
 from .reading import PUNCTUATION, Reading
 
 MAX_CLITICS = 4
@@ -21,17 +22,30 @@ _GOES = frozenset({"va", "vais", "allons", "irait", "ira"})
 _NOT_ADVICE = frozenset({"quand", "lorsqu", "si", "dont", "comme", "ou", "que", "qu"})
 _AUXILIARIES = frozenset({"a", "ai", "avons", "avait", "avais", "avions", "aura", "aurai", "aurait", "aurais"})
 _INFINITIVE = ("er", "ir", "re")
+_FRENCH = frozenset({"la", "le", "les", "l", "un", "une", "de", "des", "du", "d", "ne", "n", "que", "qu", "ces", "ce"})
 _VALUES = frozenset({"vaut", "vaudrait"})
 _GAINS = frozenset({"gagnerait", "gagnerais", "gagnerions", "gagneriez", "gagneraient", "interet", "quitte"})
 _FORETOLD = ("ra", "ront", "rait", "raient")
 _COMPLEMENT = frozenset({"aux", "au", "du"})
 _PRONOUNS = frozenset({"il", "elle", "ils", "elles"})
+_PRONOUNS_EN = frozenset({"he", "she", "they", "i", "we"})
+EXCUSE_REACH = 6
+_THEIR = frozenset({"il", "elle", "son", "sa", "c", "he", "she", "his", "her"})
+WHOEVER = frozenset({"celui", "celle", "ceux", "qui"})
 _OPENERS = frozenset({"avec", "chez", "face", "cote", "encore"})
+
+
+_WOULD = frozenset({"would", "d", "should", "will", "ll"})
+_ADVISING = frozenset({"i", "we", "you", "better", "might"})
+_DEALING = frozenset({"reason", "argue", "deal", "work", "rely", "count", "trust", "talk"})
+_FAIR = frozenset({"treat", "charge", "ask", "judge", "assume", "discriminate", "penalise", "single", "know"})
+"""English verbs that are no advice against anybody when denied ("we would not treat him differently")."""
 
 
 def find(reading: Reading) -> Iterator[tuple[int, int]]:
     """Spans of advice and habits, as tokens."""
     if not reading.grammar.english.isdisjoint(reading.words):
+        yield from _in_english(reading)
         return
     harmless = {at for hit in reading.marks.get("plain_verbs", ()) for at in range(hit.start, hit.end)}
     for at, word in enumerate(reading.words):
@@ -45,13 +59,50 @@ def find(reading: Reading) -> Iterator[tuple[int, int]]:
             yield at, end
 
 
+def _in_english(reading: Reading) -> Iterator[tuple[int, int]]:
+    """ "I would not bother", "we’d rather not insure", "better to hire", "you might as well close"."""
+    words = reading.words
+    if _ADVISING.isdisjoint(words):
+        return
+    orders = {hit.start for hit in reading.marks.get("english_orders", ())}
+    for at, word in enumerate(words):
+        verb = _english_verb(reading, at) if word in _ADVISING else None
+        if verb is None:
+            continue
+        denied = False
+        while reading.word(verb) in {"cannot", "not", "never", "t", "rather", "to", "off"}:
+            denied = denied or words[verb] in {"cannot", "not", "never", "t"}
+            verb += 1
+        told = reading.word(verb)
+        hostile = told not in _FAIR and not _hostile(reading, verb) if denied else verb in orders
+        if hostile and told.isalpha() and told not in reading.grammar.copulas:
+            yield at, verb + 1
+
+
+def _english_verb(reading: Reading, at: int) -> int | None:
+    """Where what "I", "we", "you", "better" or "might" at `at` advises begins, or None when it advises nothing."""
+    words, follow = reading.words, reading.word(at + 1)
+    match words[at]:
+        case "i" | "we":
+            verb = at + 2 if follow in _WOULD else at + 1 if follow == "never" else None
+        case "better":
+            begins = at == 0 or words[at - 1] in PUNCTUATION or words[at - 1] in {"be", "is", "d"}
+            verb = at + 1 if begins else None
+        case "might":
+            verb = at + 3 if words[at + 1 : at + 3] == ["as", "well"] else None
+        case _:
+            dealing = follow in {"cannot", "can"} and not _DEALING.isdisjoint(words[at + 2 : at + 5])
+            verb = at + 1 + (follow == "can") if dealing else None
+    return verb
+
+
 def forecasts(reading: Reading) -> Iterator[tuple[int, int]]:
     """ "Elle ne reviendra pas", "il claquera la porte": what somebody is foretold to do, or never to do."""
     words, grammar = reading.words, reading.grammar
-    if _PRONOUNS.isdisjoint(words) and grammar.third_person.isdisjoint(words):
+    if _PRONOUNS.isdisjoint(words):
         return
     for at, word in enumerate(words):
-        if word not in _PRONOUNS and not _of_theirs(reading, at):
+        if word not in _PRONOUNS:
             continue
         denied = reading.word(at + 1) in {"ne", "n"}
         verb = _after_clitics(reading, at)
@@ -67,23 +118,19 @@ def forecasts(reading: Reading) -> Iterator[tuple[int, int]]:
             yield at, min(verb + 2, len(words))
 
 
-def _of_theirs(reading: Reading, at: int) -> bool:
-    """ "Ses réclamations (s’éteindront)": what is somebody's stands for them."""
-    return reading.word(at - 1) in reading.grammar.third_person and reading.word(at - 1) not in {"her", "his", "their"}
-
-
 def foretold(reading: Reading, start: int, end: int) -> int | None:
     """Where a forecast ends that is made of a group heading its sentence: "ceux qui ont parlé chercheront"."""
     if start > HEAD_REACH or reading.word(start - 1) in _COMPLEMENT:
         return None
     many = reading.words[end - 1].endswith("s")
+    endings = _FORETOLD if reading.words[start] in WHOEVER else ("rait", "raient")
     for at in range(end, min(len(reading.words), end + HEAD_REACH)):
         word = reading.words[at]
         if word in PUNCTUATION or word in {"ne", "n", "qui", "que", "qu"}:
             return None
         if many and word.endswith(("ra", "rait")):
             return None  # "l’exposition sur les Roms ouvrira"
-        if len(word) > 5 and word.endswith(_FORETOLD) and word not in reading.grammar.harmless_forecasts:
+        if len(word) > 5 and word.endswith(endings) and word not in reading.grammar.harmless_forecasts:
             return at + 1
     return None
 
@@ -106,17 +153,32 @@ def _contrasted(reading: Reading, before: int) -> bool:
     return reading.word(before) in {",", ";", ":", "et", "mais", "pas", "pour"}
 
 
+def excused(reading: Reading, start: int, end: int) -> bool:
+    """ "Très bien, mais c’est une femme", "bon, dommage qu’il soit gay": praise, and a group that takes it back."""
+    words = reading.words
+    but = next((at for at in range(start - 1, max(-1, start - EXCUSE_REACH), -1) if words[at] in ALAS), None)
+    if but is None or reading.word(end) not in PUNCTUATION or _THEIR.isdisjoint(words[but + 1 : start + 1]):
+        return False
+    return any(hit.end <= but and hit.value.polarity == "positive" for hit in reading.predicates)
+
+
 def opened(reading: Reading, start: int, end: int) -> bool:
     """ "Avec un accent pareil, …", "chez ces familles, …": a group opens the sentence, the verdict comes after."""
     words = reading.words
-    if start > OPENER_REACH or words[0] not in _OPENERS or not {"vous", "votre", "vos"}.isdisjoint(words):
+    if words[0] == "with" and start <= 2 and "name" in words[start:end]:
+        return not _PRONOUNS_EN.isdisjoint(words[end : end + OPENER_REACH])
+    if start > OPENER_REACH or words[0] not in _OPENERS or not {"votre", "vos"}.isdisjoint(words):
         return False
+    if any(word == "vous" and not reading.word(at - 1).endswith("ez") for at, word in enumerate(words)):
+        return False  # not "préparez-vous"
     return "," in words[end : end + OPENER_REACH]
 
 
 def _spoken(reading: Reading, at: int, harmless: set[int]) -> int | None:
     """The end of what "on", "je" or "nous" is said to do, when that is not harmless."""
-    if reading.word(at - 1) in _NOT_ADVICE or at in reading.quoted:
+    if reading.words[at] == "on" and at and _FRENCH.isdisjoint(reading.words) and reading.word(at - 1).isalpha():
+        return None  # "celebrated Eid on Friday"
+    if reading.word(at - 1 - (reading.word(at - 1) == "l")) in _NOT_ADVICE or at in reading.quoted:
         return None
     verb = _after_clitics(reading, at)
     if reading.word(verb) in _GOES and reading.word(at) != "nous":
@@ -128,6 +190,8 @@ def _spoken(reading: Reading, at: int, harmless: set[int]) -> int | None:
         return None
     if reading.words[at] == "nous" and not word.endswith("ons"):
         return None
+    if word.endswith("ait") and not word.endswith("rait") and reading.word(verb + 1) in {"que", "qu"}:
+        return None  # "on considérait que"
     return _unfriendly(reading, at, verb, harmless)
 
 

@@ -10,13 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import bias_advice, bias_subject
-from .needs import foretells
+from .needs import ALAS, foretells
 from .phrases import Hit
 from .reading import PUNCTUATION, Reading, Statement
 from .rulebook import Mention
+from .told import OF_LIFE
 
 ORDER_REACH = 30
+OBJECT_REACH = 6
+_THEM = frozenset({"elle", "eux", "elles", "lui", "leur", "him", "them", "she", "he"})
+_IF = frozenset({"si", "quand", "lorsque", "if", "when"})
+_TO_THE_READER = frozenset({"vous", "votre", "vos", "you", "your"})
+_SMALL = frozenset(
+    {"a", "au", "aux", "vers", "dans", "en", "sur", "hors", "de", "du", "plutot", "tout", "chez", "avec", "et"}
+)
 _REFUSED = (["de"], ["d"], ["question"], ["un"], ["une"], ["aucun"], ["aucune"])
+_NO_NEED = (["need"], ["point"], ["reason"], ["use"], ["rush"])
 _REFUSING = frozenset({"pas", "plus", "aucun", "aucune", "no"})
 
 
@@ -30,24 +39,51 @@ def find(
     if not groups and not owned:
         return
     line = reading.line
+    about = groups + owned
+    measured = {mark.start for mark in reading.marks.get("measures", ())}
     begun = reading.needs.may_decide(reading.words, line) or reading.has("english_orders")
     for at, end, family, rule in _decisions(reading) if begun or reading.words[0] in {"que", "qu"} else ():
-        for group in groups + owned:
-            if abs(group.start - at) <= ORDER_REACH:
+        mild = rule == "order" and end - at == 1 and not _against_a_person(reading, at, end, measured)
+        for group in about:
+            if abs(group.start - at) <= ORDER_REACH and not (mild and group.value.characteristic in OF_LIFE):
                 yield _statement(group, at, end, family, rule)
     if reported:
         return
     foretold = bias_advice.forecasts(reading) if foretells(line) else ()
     for at, end in [*foretold, *bias_advice.verdicts(reading)]:
-        for group in groups + owned:
+        for group in about:
             if 0 <= at - group.end <= ORDER_REACH:
                 yield _statement(group, at, end, "stereotype", "frame")
-    for group in groups + owned:
-        if bias_advice.opened(reading, group.start, group.end):
+    but = not ALAS.isdisjoint(reading.words)
+    for group in about:
+        if bias_advice.opened(reading, group.start, group.end) or (
+            but and bias_advice.excused(reading, group.start, group.end)
+        ):
             yield _statement(group, group.start, group.end, "stereotype", "frame")
     for group in groups:
         for at, end, family in bias_subject.find(reading, group):
             yield _statement(group, at, end, family, "frame")
+
+
+def _against_a_person(reading: Reading, at: int, end: int, measured: set[int]) -> bool:
+    """True when what follows an order names or takes up a person, or a burden, or denies it.
+
+    Beside a fact of life no other order counts ("elle est enceinte : déplacez la visite").
+    """
+    words, grammar = reading.words, reading.grammar
+    if words[0] in _IF and not _TO_THE_READER.isdisjoint(words[1:4]):
+        return False  # "if your mother is over eighty, ask for help"
+    last = end + OBJECT_REACH
+    last = next((then for then in range(end, last) if not reading.word(then).isalnum()), last)
+    after = words[end:last]
+    if "pas" in after[:1] or not (_THEM.isdisjoint(after) and grammar.third_person.isdisjoint(after)):
+        return True
+    if after[:1] and after[0] in grammar.object_pronouns and (len(after) == 1 or after[1] in _SMALL):
+        return True
+    near = range(end, min(last, end + 3))
+    if not (reading.persons.isdisjoint(near) and reading.inside.isdisjoint(near)):
+        return True
+    return not (measured.isdisjoint(range(at, last)) and grammar.burdens.isdisjoint(after))
 
 
 def _decisions(reading: Reading) -> Iterator[tuple[int, int, str, str]]:
@@ -89,6 +125,10 @@ def _orders(reading: Reading) -> Iterator[tuple[int, int]]:
     for at, word in enumerate(words):
         if len(word) > 4 and word.endswith("ez"):
             denied = _denied(reading, at) and word not in grammar.harmless_when_denied
+            if denied and (reading.spared(at + 2) or (reading.spared(at + 3) and words[at + 2] in {"de", "d"})):
+                continue  # "n’appliquez pas de surprime"
+            if _of_none(reading, at) and at not in harmless:
+                continue  # "n’exigez aucune pièce"
             if (at not in harmless or denied) and not _addressed(reading, at) and not _surname(reading, at):
                 yield at, at + 1
         elif word in {"don", "do", "never"} and reading.word(at + 1) in {"t", "not"} and _head(reading, at):
@@ -120,6 +160,15 @@ def _denied(reading: Reading, at: int) -> bool:
     return reading.word(at + 1) == "pas" and not {"ne", "n"}.isdisjoint(before)
 
 
+def _of_none(reading: Reading, at: int) -> bool:
+    """ "N’exigez aucune pièce": the order is to do none of it."""
+    return (
+        reading.word(at - 1) in {"ne", "n"}
+        and reading.word(at + 1) in {"aucun", "aucune"}
+        and reading.word(at + 2) != "compte"
+    )
+
+
 def _addressed(reading: Reading, at: int) -> bool:
     """True when "vous" is the subject: a statement or a question, not an order."""
     return "vous" in reading.words[max(0, at - 4) : at] or reading.word(at + 1) == "vous"
@@ -143,11 +192,11 @@ def _refusals(reading: Reading) -> Iterator[tuple[int, int]]:
             continue
         ahead = words[at + 1 : at + 6]
         if word in {"pas", "plus"}:
-            refused = ahead[:1] in _REFUSED and (word == "pas" or "que" not in ahead)
+            refused = ahead[:1] in _REFUSED and (word == "pas" or "que" not in ahead) and ahead[1:2] != ["quoi"]
         elif word in {"aucun", "aucune"}:
             refused = not {"pour", "aux"}.isdisjoint(ahead[1:])
         elif word == "no":
-            refused = "for" in ahead
+            refused = "for" in ahead or (ahead[:1] in _NO_NEED and "to" in ahead)
         else:
             refused = word in reading.grammar.alone and bool(ahead)
         if refused and _head(reading, at) and not reading.spared(at + 1):

@@ -10,38 +10,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from . import bias_frames, reasoning
-from .bias_targets import Targets, of_next, only_a_state, state_of_nobody, targets, turned_to
+from . import bias_frames, bias_told, lifted, reasoning
+from .bias_joins import REACH, ascribed, decided
+from .bias_targets import THOSE, Targets, of_next, only_a_state, targets, turned_to
 from .phrases import Hit
-from .polarity import condemned, of_the_past, protective, unfavourable
-from .reading import PUNCTUATION, Reading, Statement
+from .polarity import condemned, protective, unfavourable
+from .reading import Reading, Statement
 from .rulebook import Mention, Predicate
+from .told import HELPED
 
-REACH = 30
-AMONG_REACH = 6
-SUPERIOR_REACH = 8
+COUNTED_REACH = 8
 NEAR = 40
-AGENT_REACH = 8
-GAP_OF_A_NOUN = 2
-COMPLETED_REACH = 3
-_COMPLETED = frozenset({"d", "de"})
 _HAD = frozenset({"a", "ont", "avait", "avaient"})
-_PARTICIPLE = ("e", "i", "u", "is", "it", "ert")
-_ONE = frozenset({"un", "une", "l"})
-_NO_VERBS = frozenset({"violent", "insolent", "turbulent", "imprudent"})
-_THAN = frozenset({"que", "qu", "than"})
 _RHETORICAL_FORMS = (
     ("a", "quoi", "bon"), ("qui", "va"), ("qui", "voudrait"), ("qui", "irait"), ("comment", "imaginer"),
     ("comment", "croire"), ("comment", "confier"), ("que", "voulez", "vous"), ("comment", "voulez", "vous"),
     ("pourquoi", "perdre"), ("vous", "imaginez"), ("depuis", "quand"), ("what", "do", "you", "expect"),
 )  # fmt: skip
 _RHETORICAL = {form[0]: [other for other in _RHETORICAL_FORMS if other[0] == form[0]] for form in _RHETORICAL_FORMS}
-_MUST = frozenset({"doit", "doivent", "devrait", "devraient", "devra", "devront"})
 _REFUSED = frozenset({"non", "no"})
-_BELIEVING = frozenset({"penser", "croire", "affirmer", "pretendre", "supposer", "imaginer"})
 _DENIED = frozenset(
     {"pas", "jamais", "aucun", "aucune", "sans", "inutile", "ni", "non", "no", "not", "never", "without"}
 )
+_SOURCES = frozenset(
+    {"selon", "indique", "releve", "rapporte", "constate", "insee", "dares", "drees", "says", "according", "reports"}
+)
+_OFFERS = frozenset({"pret", "offre", "tarif", "formule", "contrat", "carte", "remise", "reduction", "garantie"})
+_TOO = frozenset({"trop", "too"})
 _GRAVITY = {"stereotype": 0, "differential": 1, "exclusion": 2}
 
 
@@ -53,10 +48,15 @@ class Said(NamedTuple):
 
 
 class Mood(NamedTuple):
-    """What the context of a sentence leaves: `reported` no traits, `helped` no differences of treatment."""
+    """What the context of a sentence leaves: `reported` no traits, `helped` no differences of treatment.
+
+    `sourced`: a source is named, so that what it counts is no verdict; `aside`: the tokens of what others claim.
+    """
 
     reported: bool
     helped: bool
+    sourced: bool
+    aside: set[int]
 
 
 def find(reading: Reading, after: int | None = None) -> Iterator[Statement]:
@@ -64,12 +64,17 @@ def find(reading: Reading, after: int | None = None) -> Iterator[Statement]:
 
     `after`: only what is said from this token on counts (a question or remark, and the sentence that follows it).
     """
-    if condemned(reading) or _refuted(reading) or (after is not None and reading.word(after) in _REFUSED):
+    if condemned(reading) or protective(reading) or bias_told.lifts(reading):
         return
-    if protective(reading) or of_the_past(reading):
+    if after is not None and reading.word(after) in _REFUSED:
         return
     question = reading.sentence.is_question and not _rhetorical(reading)
-    mood = Mood(reading.has("bias_reported") or question, reading.has("bias_entitled"))
+    mood = Mood(
+        reading.has("bias_reported") or question,
+        reading.has("bias_entitled"),
+        not _SOURCES.isdisjoint(reading.words),
+        bias_told.aside(reading),
+    )
     if not mood.reported and after is None:
         yield from _slurs(reading)
     if question:
@@ -84,8 +89,9 @@ def find(reading: Reading, after: int | None = None) -> Iterator[Statement]:
         Said(hit, family)
         for hit in reading.predicates
         if (after is None or hit.start >= after)
-        and not reading.inside.issuperset(range(hit.start, hit.end))
+        and (not reading.inside.issuperset(range(hit.start, hit.end)) or _called(reading, hit))
         and (family := unfavourable(reading, hit))
+        and not (mood.sourced and family != "stereotype" and _counted(reading, hit))
     ]
     if (said or not _aided(reading)) and (after is None or not reading.has("bias_other_reasons")):
         yield from _framed(reading, about, mood, after, own)
@@ -93,10 +99,27 @@ def find(reading: Reading, after: int | None = None) -> Iterator[Statement]:
         yield from _said(reading, about, said, mood, own)
     if after is None:
         if not mood.reported:
-            yield from _superior(reading, about.groups)
             yield from _essential(reading, about.groups)
         if not mood.helped:
-            yield from _reasoned(reading, said)
+            yield from _reasoned(reading, said, mood)
+
+
+def found(reading: Reading) -> list[Statement]:
+    """`find` worked out once for a reading: the flags of a query and the screen of an answer both ask for it."""
+    if reading.statements is None:
+        reading.statements = list(find(reading))
+    return reading.statements
+
+
+def _in_quotes(reading: Reading, start: int, end: int) -> bool:
+    """True when all of it is somebody else's words."""
+    return start in reading.quoted and end - 1 in reading.quoted
+
+
+def _called(reading: Reading, hit: Hit[Predicate]) -> bool:
+    """ "(Les lanceurs d’alerte) sont des paranoïaques": a group's name said of another group as a trait."""
+    copula = reading.copula_before(hit.start, 2) if hit.value.family == "stereotype" else None
+    return copula is not None and any(group.end <= copula for group in reading.mentions)
 
 
 def _subject_of_next(reading: Reading, hit: Hit[Predicate], after: int) -> bool:
@@ -107,10 +130,10 @@ def _subject_of_next(reading: Reading, hit: Hit[Predicate], after: int) -> bool:
     return verb in _HAD or verb in reading.grammar.copulas or verb.endswith("ent")
 
 
-def _refuted(reading: Reading) -> bool:
-    """ "Penser que …, c’est …": the sentence is about a belief."""
-    words = reading.words
-    return words[0] in _BELIEVING and reading.word(1) in {"que", "qu"} and "," in words and "est" in words
+def _counted(reading: Reading, hit: Hit[Predicate]) -> bool:
+    """ "Earn 15 % less than … according to …": a fair figure with its source."""
+    near = reading.words[max(0, hit.start - COUNTED_REACH) : hit.end + 2]
+    return not reading.words[hit.start].endswith("ez") and any(word[0].isdigit() for word in near)
 
 
 def _aided(reading: Reading) -> bool:
@@ -136,7 +159,17 @@ def _framed(
     reading: Reading, about: Targets, mood: Mood, after: int | None, own: list[Hit[Mention]]
 ) -> Iterator[Statement]:
     telling = {(hit.start, hit.end) for hit in reading.telling}
+    spared = {(hit.start, hit.end) for hit in reading.mentions if bias_told.cared_for(reading, hit)}
+    unnamed = reading.has("anaphora")
     for found in bias_frames.find(reading, about.groups, about.held_against, reported=mood.reported):
+        if found.group[0] in mood.aside or found.group in spared:
+            continue
+        if found.rule == "frame":
+            habit = (found.start, found.end) == found.group
+            if (habit and mood.sourced) or _in_quotes(reading, found.start, found.end):
+                continue  # a habit that somebody has counted, somebody else's words
+        elif unnamed and reading.words[found.group[0]] in THOSE:
+            continue  # "ces gens-là"
         if mood.helped and found.rule not in {"order", "advice"}:
             continue
         if found.family != "stereotype" and found.group not in telling:
@@ -156,13 +189,26 @@ def _said(
     for predicate, family in said:
         if (mood.reported and family == "stereotype") or (mood.helped and family != "exclusion"):
             continue
-        if predicate.start in reading.quoted:
+        claimed = predicate.start in mood.aside
+        if predicate.start in reading.quoted or (claimed and family == "stereotype"):
             continue  # somebody else's words
         for target in _candidates(reading, about, predicate, family):
+            if claimed and target.start in mood.aside:
+                continue
+            if _for_their_good(reading, target, predicate):
+                continue
             if turned_to(own, target.value.characteristic, predicate.start):
                 continue
             start, end = min(target.start, predicate.start), max(target.end, predicate.end)
-            yield Statement(target.value.characteristic, family, start, end, family)
+            yield Statement(target.value.characteristic, family, start, end, family, target[:2])
+
+
+def _for_their_good(reading: Reading, target: Hit[Mention], predicate: Hit[Predicate]) -> bool:
+    """ "(Une personne âgée) ne reste pas seule", "un prêt réservé aux jeunes"."""
+    word = reading.words[predicate.start]
+    if word.startswith("reserv") and target.value.characteristic in HELPED:
+        return not _OFFERS.isdisjoint(reading.before(predicate.start, REACH))
+    return predicate.value.family != "exclusion" and bias_told.cared_for(reading, target)
 
 
 def _candidates(reading: Reading, about: Targets, predicate: Hit[Predicate], family: str) -> Iterator[Hit[Mention]]:
@@ -174,7 +220,7 @@ def _candidates(reading: Reading, about: Targets, predicate: Hit[Predicate], fam
         for target in about.groups + about.owned if plain else about.groups:
             if rule and (target.start, target.end) not in telling:
                 continue
-            if (plain or target.start <= predicate.start) and _ascribed(reading, target, predicate):
+            if (plain or target.start <= predicate.start) and ascribed(reading, target, predicate):
                 yield target
         return
     if reading.has("bias_other_reasons"):
@@ -183,92 +229,14 @@ def _candidates(reading: Reading, about: Targets, predicate: Hit[Predicate], fam
     for target in about.groups + about.owned + (about.loose if family == "exclusion" else []):
         if (target.start, target.end) not in telling or (clause and only_a_state(reading, target)):
             continue
-        if _decided(reading, target, predicate):
+        if decided(reading, target, predicate):
             yield target
-
-
-def _ascribed(reading: Reading, target: Hit[Mention], predicate: Hit[Predicate]) -> bool:
-    """A trait said of the group: it follows the group within reach, or it is found "chez" them."""
-    if target.end <= predicate.start:
-        if predicate.start - target.end > REACH or _of_another_noun(reading, target, predicate):
-            return False
-        return reading.word(target.start - 1) not in reading.grammar.suffered_by and "aupres" not in reading.before(
-            target.start, 2
-        )
-    gap = reading.words[predicate.end : target.start]
-    return len(gap) <= AMONG_REACH and not reading.grammar.among.isdisjoint(gap)
-
-
-def _of_another_noun(reading: Reading, target: Hit[Mention], predicate: Hit[Predicate]) -> bool:
-    """ "Les propriétaires de chiens dangereux": the adjective of a thing, or of the noun that completes the group."""
-    word = reading.words[predicate.start]
-    verb = word.endswith("ent") and word not in _NO_VERBS
-    if predicate.end - predicate.start > 1 or predicate.value.polarity == "able" or verb:
-        return False
-    gap = reading.words[target.end : predicate.start]
-    if len(gap) < GAP_OF_A_NOUN or not reading.grammar.copulas.isdisjoint(gap) or not PUNCTUATION.isdisjoint(gap):
-        return False
-    noun = predicate.start - 1
-    if gap[0] in _COMPLETED and (len(gap) == GAP_OF_A_NOUN or (len(gap) == COMPLETED_REACH and gap[1] in _ONE)):
-        return noun not in reading.inside and gap[-1] not in reading.grammar.adverbs_between
-    if gap[-2] not in reading.grammar.articles:
-        return False
-    told = gap[0] in _HAD and len(gap) > COMPLETED_REACH and gap[1].endswith(_PARTICIPLE)  # "ont signalé un escalier"
-    return noun in reading.things or told
-
-
-def _decided(reading: Reading, target: Hit[Mention], predicate: Hit[Predicate]) -> bool:
-    """A decision about the group, before or after it, in the same sentence, that the group does not itself take."""
-    first, last = min(target.end, predicate.end), max(target.start, predicate.start)
-    if "aupres" in reading.before(target.start, 2):
-        return False
-    if not first <= last <= first + REACH or _is_agent(reading, target, predicate):
-        return False
-    caused = reading.words[max(0, target.start - 3) : target.start]
-    return target.value.kind != "people" or {"par", "by"}.isdisjoint(caused)
-
-
-def _is_agent(reading: Reading, target: Hit[Mention], predicate: Hit[Predicate]) -> bool:
-    """ "Les seniors préfèrent", "l’assurée souhaite retirer": what the group does is not done to it.
-
-    So it is for a group that stands before an active verb in the same part of the sentence, no pronoun between.
-    """
-    if target.value.kind not in {"people", "qualities", "loose_qualities"} or target.end > predicate.start:
-        return False
-    gap = reading.words[target.end : predicate.start]
-    if not PUNCTUATION.isdisjoint(gap) or len(gap) > AGENT_REACH:
-        return False
-    verb, grammar = reading.words[predicate.start], reading.grammar
-    own_refusal = verb == "refus" and reading.word(predicate.start - 1) in grammar.third_person
-    if verb in _MUST or own_refusal:
-        return own_refusal  # "doivent payer" is imposed, "leur refus" is theirs
-    if gap and gap[0] in grammar.agents and "ete" not in gap:
-        return True
-    last = gap[-1] if gap else ""
-    if last in grammar.object_pronouns or last in grammar.passives or not grammar.norms.isdisjoint(gap):
-        return False
-    return verb.endswith(("er", "ir", "re", "ent", "ed")) or (not gap and verb.endswith("e"))
-
-
-def _superior(reading: Reading, groups: list[Hit[Mention]]) -> Iterator[Statement]:
-    """ "Les hommes sont plus compétents que les femmes": praise of one group at the expense of another."""
-    words = reading.words
-    for hit in reading.predicates:
-        if hit.value.family != "stereotype" or hit.value.polarity not in {"positive", "able"}:
-            continue
-        if reading.grammar.more.isdisjoint(reading.before(hit.start, 3) + words[hit.start : hit.end]):
-            continue
-        for group in groups:
-            gap = words[hit.end : group.start]
-            if 0 < len(gap) <= SUPERIOR_REACH and not _THAN.isdisjoint(gap):
-                yield Statement(group.value.characteristic, "stereotype", hit.start, group.end, "superior")
-            if 0 <= hit.start - group.end <= SUPERIOR_REACH and not _THAN.isdisjoint(words[hit.end : hit.end + 6]):
-                yield Statement(group.value.characteristic, "stereotype", group.start, hit.end, "superior")
 
 
 def _essential(reading: Reading, groups: list[Hit[Mention]]) -> Iterator[Statement]:
     """A trait, good or bad, made the nature of a group."""
     laws = [hit for hit in reading.predicates if hit.value.polarity == "essential"]
+    laws = [law for law in laws if law.start not in reading.quoted]
     if not laws:
         return
     traits = [
@@ -281,16 +249,18 @@ def _essential(reading: Reading, groups: list[Hit[Mention]]) -> Iterator[Stateme
             for group in groups:
                 start, end = min(law.start, trait.start, group.start), max(law.end, trait.end, group.end)
                 if group.start < trait.start and end - start <= REACH:
-                    yield Statement(group.value.characteristic, "stereotype", start, end, "essential")
+                    yield Statement(group.value.characteristic, "stereotype", start, end, "essential", group[:2])
 
 
-def _reasoned(reading: Reading, said: list[Said]) -> Iterator[Statement]:
+def _reasoned(reading: Reading, said: list[Said], mood: Mood) -> Iterator[Statement]:
     """Reasoning from an attribute: as grave as what is said beside it, at least a differential treatment."""
     worst = max(said, key=lambda item: _GRAVITY[item.family], default=None)
-    clause = reading.has("contract_terms")
     for reason in reasoning.found(reading):
-        if clause and state_of_nobody(reading, reason):
+        verdict = reason.rule == "comparison" or reading.words[reason.start] in _TOO
+        if reason.start in mood.aside or not (verdict or lifted.weighs(reading, reason)):
             continue
+        if mood.sourced and not said and reason.rule == "comparison":
+            continue  # a fair figure with its source
         family, start, end = "differential", reason.start, reason.end
         if worst is not None and worst.family == "exclusion":
             first, last = min(start, worst.hit.start), max(end, worst.hit.end)

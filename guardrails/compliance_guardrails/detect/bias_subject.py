@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import bias_advice
+from .needs import LESS_FOR
+from .persons import own_care
 from .phrases import Hit
+from .polarity import exempt
 from .reading import PUNCTUATION, Reading
 from .rulebook import Mention
 from .rules_models import Characteristic
 
-TAKEN_UP_REACH = 30
 SUBJECT_REACH = 12
 BLAME_REACH = 6
 HABIT_REACH = 3
@@ -30,7 +32,8 @@ PEOPLES = frozenset(
 _CONDITIONS = frozenset({"avec", "apres", "sous", "sur"})
 _RIGHTS = frozenset({"pouvoir", "recevoir", "beneficier", "disposer", "obtenir", "receive"})
 _ENDS = frozenset(";.!?")
-_WHOEVER = frozenset({"celui", "celle", "ceux", "qui"})
+_CONTRASTED = frozenset({"nettement", "beaucoup", "bien", "et", "mais", "much", "but", "far", "rather"})
+_LESS = frozenset({"moins", "less"})
 
 
 def find(reading: Reading, group: Hit[Mention]) -> Iterator[tuple[int, int, str]]:
@@ -39,12 +42,12 @@ def find(reading: Reading, group: Hit[Mention]) -> Iterator[tuple[int, int, str]
     if (
         group.value.kind in _OF_PEOPLE
         or _noun_start(reading, group) is not None
-        or (reading.word(group.start) in _WHOEVER)
+        or (reading.word(group.start) in bias_advice.WHOEVER)
     ):
         end = bias_advice.foretold(reading, group.start, group.end)
         if end is not None:
             yield group.start, end, "stereotype"
-    if _taken_up(reading, group) or (group.value.kind == "phrases" and _headed_absolute(reading, group)):
+    if group.value.kind == "phrases" and _headed_absolute(reading, group):
         yield whole
     if _subject(reading, group):
         if _every(reading, group) or _judged(reading, group) or _habit(reading, group):
@@ -96,14 +99,6 @@ def _habit(reading: Reading, group: Hit[Mention]) -> bool:
     return "les" in {reading.word(first), reading.word(first - 1)} and _does(reading, group.end, HABIT_REACH)
 
 
-def _taken_up(reading: Reading, group: Hit[Mention]) -> bool:
-    """ "Passé 70 ans, ils signent …": the group taken up by a pronoun, then a habit."""
-    for at in range(group.end, min(len(reading.words), group.end + TAKEN_UP_REACH)):
-        if reading.words[at] in {"ils", "elles"} and reading.word(at - 1) in {",", ";", ":"}:
-            return _does(reading, at + 1, 1)
-    return False
-
-
 def _does(reading: Reading, first: int, reach: int) -> bool:
     """True when a verb in the plural that is not an everyday one begins within `reach` tokens."""
     for at in range(first, min(len(reading.words), first + reach + 1)):
@@ -124,11 +119,26 @@ def _judged(reading: Reading, group: Hit[Mention]) -> bool:
     if head in grammar.nobody:
         return not {"ne", "n", "should", "can", "will", "is"}.isdisjoint(words[group.end : group.end + 4])
     for at in range(group.end, min(len(words), group.end + SUBJECT_REACH)):
-        if words[at] == "," and words[at + 1 : at + 3] in (["c", "est"], ["ce", "n"]):
-            return True
+        if words[at] == ",":
+            then = words[at + 1 : at + 3]
+            if then in (["c", "est"], ["ce", "n"]):
+                return True
+            if then in (["ce", "serait"], ["ce", "sera"]):
+                return not _welcome(reading, at + 3)
         if words[at] in _ENDS:
             return False
     return False
+
+
+def _welcome(reading: Reading, at: int) -> bool:
+    """ "(Ce serait) une chance", "utile": no verdict against anybody by its form."""
+    if reading.word(at) in {"trop", "tres", "plutot", "un", "vraiment"} and reading.word(at + 1) != "atout":
+        return reading.words[at] == "un" and reading.word(at + 1) != "peu"
+    return (
+        reading.word(at) in {"une", "bien", "possible", "le", "la", "l", "a", "pour"}
+        or reading.word(at) in reading.grammar.evaluations
+        or any(hit.start == at and hit.value.polarity == "positive" for hit in reading.predicates)
+    )
 
 
 def _of_subject(reading: Reading, group: Hit[Mention]) -> Iterator[tuple[int, int, str]]:
@@ -136,20 +146,40 @@ def _of_subject(reading: Reading, group: Hit[Mention]) -> Iterator[tuple[int, in
     words, grammar = reading.words, reading.grammar
     for at in range(group.end, min(len(words), group.end + SUBJECT_REACH)):
         word = words[at]
+        if word == "," and _contrast(reading, group, at):
+            yield at, at + 2, "stereotype"
         if word in _ENDS or word in {"si", "lorsqu", "quand"} or words[at : at + 2] in (["s", "il"], ["s", "ils"]):
             return
         if word in grammar.norms:
-            if reading.word(at + 1) in _RIGHTS:
+            if reading.word(at + 1) in _RIGHTS or own_care(reading, group, at + 1):
                 return
             yield at, at + 1, "exclusion"
+        elif word in {"toujours", "always"} and words[at - 1] in {"doit", "doivent", "peut", "peuvent", "must", "can"}:
+            continue  # a duty or a right
         elif word in grammar.absolutes and (at > group.end or word in {"always", "never", "all", "only"}):
             yield at, at + 1, "stereotype"
-        elif word in {"ne", "n"}:
+        elif word in {"ne", "n"} and reading.word(at + 1) not in grammar.norms:
             end = _denial(reading, at)
             if end is not None:
                 yield at, end, "stereotype"
         elif word in grammar.deniers and reading.word(at + 1) in {"t", "not"}:
             yield at, at + 2, "stereotype"
+
+
+def _contrast(reading: Reading, group: Hit[Mention], comma: int) -> bool:
+    """ "Forts pour la fête, moins pour se lever": praise of a group, then what it is less good for."""
+    at = comma + 1
+    if reading.words[at : at + 2] in (["guere", "plus"], ["pas", "plus"], ["sans", "plus"]):
+        counted = any(word[0].isdigit() for word in reading.words[group.end : comma])
+        return reading.word(at + 2) in PUNCTUATION and not counted
+    while reading.word(at) in _CONTRASTED:
+        at += 1
+    if reading.word(at) not in _LESS or reading.word(at + 1) not in LESS_FOR:
+        return False
+    return any(
+        group.end <= hit.start < comma and hit.value.polarity == "positive" and hit.value.family == "stereotype"
+        for hit in reading.predicates
+    )
 
 
 def _denial(reading: Reading, at: int) -> int | None:
@@ -158,6 +188,7 @@ def _denial(reading: Reading, at: int) -> int | None:
         reading.word(at - 1) == "qui"
         or reading.word(at + 1) in reading.grammar.everyday_denied
         or _legal(reading, at)
+        or exempt(reading, at + 4)
         or _told(reading, at)
         or any(at < hit.start <= at + BLAME_REACH and hit.value.polarity == "negative" for hit in reading.predicates)
     ):
@@ -183,6 +214,10 @@ def _told(reading: Reading, at: int) -> bool:
 def _legal(reading: Reading, at: int) -> bool:
     """ "ne sont pas exclus", "ne peuvent être refusés": a negation that protects or states a rule."""
     verb = reading.word(at + 1)
+    if reading.word(at + 3) == "partie":
+        return True  # "ne font pas partie de"
+    if verb in {"aura", "auront"}:
+        return reading.word(at + 3) not in {"de", "d", "un", "une"} or reading.spared(at + 3)
     if verb.endswith(("ra", "ront")) and verb in reading.grammar.harmless_when_denied:
         return True  # "ne perdra aucun avantage"
     if verb in reading.grammar.copulas:

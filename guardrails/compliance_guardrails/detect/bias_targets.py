@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from .persons import names_group, said_of_person
 from .phrases import Hit
-from .reading import Reading, Reason
+from .reading import Reading
 from .rulebook import Mention
 from .rules_models import Characteristic
 
+THOSE = frozenset({"ces", "these", "those"})
 NOUNS = frozenset({"attributes", "sure_attributes"})
 _ADDRESSED = frozenset({"etes", "avez", "seriez", "etiez"})
 """Before a state of the reader ("si vous êtes enceinte"): what follows is addressed to them, not said of them."""
@@ -21,6 +22,7 @@ _GOES_ON = frozenset({"c", "ce", "il", "elle", "ils", "elles", "he", "she", "the
 _TAKING_UP = frozenset(
     {"il", "elle", "ils", "elles", "lui", "eux", "celui", "celle", "ceux", "celles", "he", "she", "they", "them", "him"}
 )
+_OF_BODIES = frozenset({Characteristic.LOSS_OF_AUTONOMY, Characteristic.PHYSICAL_APPEARANCE, Characteristic.AGE})
 _STATES = frozenset(
     {
         Characteristic.HEALTH, Characteristic.DISABILITY, Characteristic.LOSS_OF_AUTONOMY, Characteristic.PREGNANCY,
@@ -56,6 +58,8 @@ def targets(reading: Reading) -> Targets:
             owned.append(hit)
         elif _loosely(reading, hit):
             loose.append(hit)
+    named = [hit for hit in groups if not taken_up(reading.words, hit)] if again else groups
+    groups = named if named or owned else groups
     return Targets(groups, owned, [hit for hit in owned if _another_s(reading, hit)] + loose, loose)
 
 
@@ -70,8 +74,8 @@ def of_next(reading: Reading, about: Targets, after: int) -> tuple[list[Hit[Ment
         kept = ([hit for hit in hits if hit.start < after] for hits in _all(about))
         about = Targets(*kept)
     following = reading.words[after:]
-    taken_up = not (_TAKING_UP | reading.grammar.third_person).isdisjoint(following) or reading.has("anaphora")
-    return ([] if taken_up else own), about
+    again = not (_TAKING_UP | reading.grammar.third_person).isdisjoint(following) or reading.has("anaphora")
+    return ([] if again else own), about
 
 
 def _all(about: Targets) -> tuple[list[Hit[Mention]], ...]:
@@ -90,25 +94,17 @@ def only_a_state(reading: Reading, hit: Hit[Mention]) -> bool:
     """An illness or another state that a contract may name in its clauses, and nobody's here."""
     if hit.value.characteristic not in _STATES or hit.value.kind not in NOUNS | {"phrases"}:
         return False
+    if reading.word(hit.start - 1) in _GOES_ON:
+        return False  # "elle perd la tête"
     return not reading.possessed(hit.start) and not reading.person_before(hit.start, 4)
-
-
-def state_of_nobody(reading: Reading, reason: Reason) -> bool:
-    """Reasoning from such a state in a clause of the contract: "les arrêts liés à une dépression"."""
-    if reason.characteristic not in _STATES:
-        return False
-    span = range(reason.start, reason.end)
-    owned = not reading.grammar.possessives.isdisjoint(reading.words[reason.start : reason.end])
-    return (
-        not owned
-        and reading.persons.isdisjoint(span)
-        and reading.grammar.pronouns.isdisjoint(reading.words[reason.start : reason.end])
-    )
 
 
 def addressed(words: list[str], hit: Hit[Mention]) -> bool:
     """ "Vous êtes locataire": told to the reader, whether or not the verb is part of the entry."""
-    return words[hit.start] in _ADDRESSED or (hit.start > 0 and words[hit.start - 1] in _ADDRESSED)
+    last = words[hit.start - 1] if hit.start else ""
+    if last in {"are", "re"}:
+        return words[hit.start - 2 : hit.start - 1] == ["you"]
+    return words[hit.start] in _ADDRESSED or last in _ADDRESSED
 
 
 def _stands_for_group(reading: Reading, hit: Hit[Mention], *, again: bool) -> bool:
@@ -119,11 +115,25 @@ def _stands_for_group(reading: Reading, hit: Hit[Mention], *, again: bool) -> bo
     kind = hit.value.kind
     if kind == "slurs" or hit.value.ignored or addressed(reading.words, hit):
         return False
-    if kind == "phrases" or (again and not hit.value.weak):
+    if kind == "phrases":
+        doubtful = hit.value.characteristic in _OF_BODIES or reading.words[hit.start] in THOSE
+        return not (doubtful and _of_nobody(reading, hit))
+    if again and not hit.value.weak:
         return True
     if kind in NOUNS:
         return False
+    if hit.value.characteristic is Characteristic.NATIONAL_MINORITY and reading.words[hit.start] == "travellers":
+        return reading.sentence.capital(hit.start)  # not whoever travels
     return names_group(reading, hit) or (kind != "people" and said_of_person(reading, hit, 0))
+
+
+def _of_nobody(reading: Reading, hit: Hit[Mention]) -> bool:
+    """ "Those people who have not signed", "la toiture ne tient plus": no group, and nobody's state."""
+    if reading.words[hit.start] in THOSE:
+        return reading.word(hit.end) in {"who", "whose", "that", "with"}
+    if not reading.about_thing(hit.start):
+        return False
+    return reading.word(hit.start - 1) not in _GOES_ON and reading.persons.isdisjoint(range(hit.start))
 
 
 def _owned_attribute(reading: Reading, hit: Hit[Mention]) -> bool:
@@ -132,8 +142,19 @@ def _owned_attribute(reading: Reading, hit: Hit[Mention]) -> bool:
         return False
     owner = reading.complement(hit.end)
     if owner in {"person", "thing"} or hit.value.kind == "sure_attributes":
-        return owner != "thing"
+        return owner != "thing" and not _amount(reading, hit)
     return owner != "other" and not reading.about_thing(hit.start) and _another_s(reading, hit)
+
+
+def _amount(reading: Reading, hit: Hit[Mention]) -> bool:
+    """ "Un handicap de 300 euros": nobody's."""
+    counted = reading.word(hit.end) in {"de", "d"} and reading.word(hit.end + 1)[:1].isdigit()
+    return counted and not reading.possessed(hit.start)
+
+
+def taken_up(words: list[str], hit: Hit[Mention]) -> bool:
+    """ "Ces gens-là": a group that only the sentences around it may name, so that an order may be for its good."""
+    return hit.value.kind == "phrases" and words[hit.start] in THOSE
 
 
 def _loosely(reading: Reading, hit: Hit[Mention]) -> bool:
@@ -141,7 +162,7 @@ def _loosely(reading: Reading, hit: Hit[Mention]) -> bool:
     mention = hit.value
     if mention.kind not in NOUNS or mention.ignored or mention.weak or reading.thing_near(hit.start, hit.end):
         return False
-    return reading.complement(hit.end) != "thing" and not reading.about_thing(hit.start)
+    return reading.complement(hit.end) != "thing" and not reading.about_thing(hit.start) and not _amount(reading, hit)
 
 
 def _another_s(reading: Reading, hit: Hit[Mention]) -> bool:

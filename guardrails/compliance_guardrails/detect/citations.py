@@ -1,13 +1,14 @@
 """Claims of an answer and whether each of them is cited.
 
-A claim is cited when its sentence, list item or table row names a source that can be looked up; an article or a clause
-never cites itself, nor one another. The looser rule (any marker anywhere) is reported beside it. What the outcome
-leads to (score, event, queue) is decided elsewhere; the words stand in ``rules/citations.yaml``.
+A claim is cited when its sentence, list item or table row, or the source line below, names a source that can be looked
+up; an article or a clause never cites itself, nor one another. The looser rule (any marker anywhere) is reported beside
+it. What the outcome leads to (score, event, queue) is decided elsewhere; the words stand in ``rules/citations.yaml``.
 """
 
 from __future__ import annotations
 
 import enum
+import re
 from bisect import bisect_left
 from dataclasses import dataclass
 from operator import attrgetter
@@ -17,7 +18,7 @@ from .in_use import Detectors, detectors
 from .lexicon import Anchor, Role
 from .prepared import Prepared, prepare
 from .sentences import Stretches, inside, merged
-from .sourcing import LEAD, Evidence, SourceFinder
+from .sourcing import LEAD, STRONG, Evidence, SourceFinder
 from .text import View
 
 __all__ = ["Because", "CitationCheck", "Claim", "Kind", "check"]
@@ -36,6 +37,12 @@ class Because(enum.StrEnum):
 _NOTHING = Because.NOTHING
 _IS_CITED = attrgetter("cited")
 _LISTED = 6  # characters between two articles of one list: " et l'"
+_OPENS = re.compile(r"\([^()\n]*\Z")
+_BRACKETED = 60  # characters between a bracket and the reference in it
+_NOTES = (
+    (("¹", "²", "³", "<sup>"), re.compile(r"(?<![ 0-9/ckdm]m)[¹²³]|<sup>[0-9]")),  # a note sign, not "85 m²"
+    (("\n(1)",), re.compile(r"(?<=[^\n ]) ?\([1-9]\)")),  # "(1)" where a line explains it
+)
 _REFERENCES = frozenset({Kind.LAW_ARTICLE, Kind.CLAUSE})
 
 
@@ -95,8 +102,10 @@ class _Judge:
         self._anchors = anchors
         self._finder = finder
         self._own = merged([(hit.start, hit.end) for hit in hits if hit.kind in _REFERENCES])
-        self._every = merged([(hit.start, hit.end) for hit in hits])
+        self._hits = hits
+        self._every: list[tuple[int, int]] | None = None
         self._stretches = Stretches(seen.compact, seen.visible, finder.abbreviations)
+        self._notes = [pattern for signs, pattern in _NOTES if any(map(seen.compact.__contains__, signs))]
         self._until = -1
         self._led_to = -2 * _LISTED
         self._figure = self._reference = _NOTHING
@@ -112,12 +121,17 @@ class _Judge:
         return self._reference
 
     def _led(self, hit: Hit) -> bool:
-        """Whether the document stands before its article, or before the list of articles that this one is in."""
+        """Whether the document stands before its article or list of articles, or names it and has it in brackets.
+
+        "CG, art. 14", "(art. 14 des CG)", "le RGPD (art. 33)"; "l'article 14 des CG" does not cite itself.
+        """
         listed = 0 <= hit.start - self._led_to <= _LISTED
-        if not listed and not self._finder.named_before(self._seen, self._anchors, hit.start):
-            return False
-        self._led_to = hit.end
-        return True
+        led = listed or self._finder.named_before(self._seen, self._anchors, hit.start)
+        if not led and self._figure is Because.NAMED_DOCUMENT:
+            led = _OPENS.search(self._seen.compact, max(0, hit.start - _BRACKETED), hit.start) is not None
+        if led:
+            self._led_to = hit.end
+        return led
 
     def any_marker(self) -> bool:
         """The looser rule: a marker anywhere that is not a claim's own word."""
@@ -128,9 +142,10 @@ class _Judge:
         stretch = self._stretches.around(place)
         found = self._offered(stretch.start, stretch.end)
         referring = self._refers(stretch.start, stretch.end)
-        if stretch.lead_end > stretch.lead:
-            found |= self._offered(stretch.lead, stretch.lead_end)
-            referring = referring or self._refers(stretch.lead, stretch.lead_end)
+        for start, end in (stretch.lead, stretch.foot):
+            if end > start:
+                found |= self._offered(start, end)
+                referring = referring or self._refers(start, end)
         self._until = stretch.end
         if found.strong or found.marked:
             self._reference = self._figure = Because.PAGE_OR_NOTE if found.strong else Because.MARKED_SOURCE
@@ -140,9 +155,13 @@ class _Judge:
         self._figure = named or (Because.REFERENCE if referring else _NOTHING)
 
     def _offered(self, start: int, end: int) -> Evidence:
+        if self._notes and any(pattern.search(self._seen.compact, start, end) for pattern in self._notes):
+            return STRONG
         return self._finder.evidence(self._seen, self._anchors, start, end, self._taken)
 
     def _taken(self, place: int) -> bool:
+        if self._every is None:
+            self._every = merged([(hit.start, hit.end) for hit in self._hits])
         return inside(self._every, place)
 
     def _refers(self, start: int, end: int) -> bool:

@@ -5,8 +5,6 @@ not: matching, and the check of the examples, which `rule_examples` runs once fo
 that experts own the word lists and get French messages.
 """
 
-from __future__ import annotations
-
 from datetime import date
 from typing import Annotated
 
@@ -33,9 +31,10 @@ class MoneyRule(Rule):
 
 
 class PercentRule(Rule):
-    """Spellings of the percent sign."""
+    """Spellings of the percent sign, and what follows a hundred per cent that is no figure ("d'accord")."""
 
     words: Words
+    never_before: Words = ()
 
 
 class LawArticleRule(Rule):
@@ -77,6 +76,7 @@ class DelayRule(Rule):
     never_after: Words
     age_after: Words
     age_before: Words
+    age_from: Annotated[int, Field(ge=1)] | None = None
     never_before: Words
     clock_after: Words
 
@@ -89,6 +89,7 @@ class CoverageRule(Rule):
     amount_links: Words
     amount_nouns: Words
     breakers: Words
+    no_limits: Words = ()
     max_words_between: Annotated[int, Field(ge=0, le=40)]
 
 
@@ -132,3 +133,4 @@ class CitationRules(StrictModel):
     leads: Words = ()
     identified_documents: Words = ()
     site_endings: Words = ("fr",)
+    business_lines: Words = ()

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .grammar import Grammar
-from .persons import names_group, said_of_person
+from .needs import PRAISED
+from .persons import names_group, own_care, said_of_person
 from .phrases import Hit
 from .reading import PUNCTUATION, Reading, Reason
 from .rulebook import Mention
@@ -21,12 +22,41 @@ LEAD_REACH = 6
 CAUSE_REACH = 4
 _THAN = frozenset({"que", "qu", "than"})
 _STOPS = frozenset(";?!.")
+_DENIED_OR_SELF = frozenset({"n", "ne", "se", "s", "rien", "pas"})
 _SUFFERED = (
     "nombreu", "numerous", "touche", "expose", "vulnerable", "victime", "concerne", "represente", "atteint", "affected",
     "exposed", "meur", "gagne", "consulte", "kilometre", "protege", "longtemps",
 )  # fmt: skip
 _SOME = frozenset({"des", "les", "leurs", "ces", "de", "d"})
 _OF_PEOPLE = frozenset({"people", "qualities", "loose_qualities"})
+_FOR_ONE = frozenset({("pour", "un"), ("pour", "une"), ("for", "a"), ("for", "an")})
+_ONES = frozenset({"un", "une", "a", "an"})
+PRAISE_REACH = 12
+_SURPRISE = frozenset({"surprisingly", "remarkably", "unusually", "etonnamment", "remarquablement"})
+_PASSIVES = frozenset({"were", "was", "been", "ete", "sont"})
+_THEY = frozenset({"elle", "elles", "ce"})
+_HAS = frozenset({"a", "has"})
+_STANDING = frozenset({"dossier", "cv", "parcours", "niveau", "profil", "record", "resume", "english"})
+_OF_OFFERS = (
+    "adapte", "convenable", "ideal", "interessant", "logique", "normal", "raisonnable", "rapide", "rentable", "souple",
+    "utile", "valable",
+)  # fmt: skip
+"""Said of a contract as well ("il est intéressant pour un retraité")."""
+
+_AILMENTS = (
+    "alzheimer", "anemi", "arthr", "asthm", "cancer", "cardia", "carenc", "chute", "dement", "deshydrat", "diabet",
+    "disease", "fractur", "heart", "hospital", "hypertens", "illness", "infect", "maladie", "osteopor", "sickle",
+    "stroke", "thrombos",
+)  # fmt: skip
+_OF_LOOKS = frozenset(
+    {
+        Characteristic.SEXUAL_ORIENTATION, Characteristic.GENDER_IDENTITY, Characteristic.PHYSICAL_APPEARANCE,
+        Characteristic.RELIGION, Characteristic.ETHNIC_ORIGIN, Characteristic.RACE, Characteristic.SEX,
+        Characteristic.POLITICAL_OPINION,
+    }
+)  # fmt: skip
+_DISPOSED = ("likely", "prone", "risk", "sujet", "susceptible", "at")
+AILMENT_REACH = 9
 
 
 def find(reading: Reading) -> Iterator[Reason]:
@@ -78,7 +108,7 @@ def _more_or_less(reading: Reading, groups: list[Hit[Mention]]) -> Iterator[Reas
             lead = words[hit.end : mark.start]
             led = 0 < len(lead) <= LEAD_REACH and PUNCTUATION.isdisjoint(lead)
             led = led and not _as_well(reading, hit) and reading.word(mark.start - 2) not in {"un", "une"}
-            led = led and not _of_what_they_had(reading, hit.end, mark)
+            led = led and not _of_what_they_had(reading, hit.end, mark) and not own_care(reading, hit, hit.end + 1)
             if led and lead[0] not in reading.grammar.not_compared and reading.generic(hit.start, hit.end):
                 yield Reason("comparison", hit.value.characteristic, hit.start, mark.end)
 
@@ -88,7 +118,7 @@ def _of_things(reading: Reading, hit: Hit[Mention]) -> bool:
     return any(
         other.value.characteristic is hit.value.characteristic
         and other.end < hit.start
-        and reading.thing_near(other.start, other.end)
+        and (reading.thing_near(other.start, other.end) or other.start - 1 in reading.abstract)
         for other in reading.mentions
     )
 
@@ -112,6 +142,11 @@ def _of_numbers(reading: Reading, at: int) -> bool:
     near = reading.words[max(0, at - 1) : at + 3]
     if any(word.startswith(_SUFFERED) for word in near):
         return True
+    if not blamed and reading.word(at + 1).startswith(_DISPOSED):  # "more likely to develop osteoporosis"
+        return any(word.startswith(_AILMENTS) for word in reading.words[at + 2 : at + AILMENT_REACH])
+    suffered = not _PASSIVES.isdisjoint(reading.words[max(0, at - 3) : at - 1])
+    if suffered and reading.word(at - 1).endswith(("ed", "e", "es", "id")) and reading.word(at - 1) not in _THEY:
+        return not blamed  # "were offered higher rates than"
     counted = reading.word(at + 1) in {"de", "d"} and at + 2 in reading.inside  # "plus de femmes que d’hommes"
     measured = counted or reading.grammar.measured.intersection(reading.words[max(0, at - LEAD_REACH - 2) : at])
     return bool(measured) and not blamed
@@ -120,8 +155,9 @@ def _of_numbers(reading: Reading, at: int) -> bool:
 def compares(words: list[str], at: int, grammar: Grammar, *, question: bool) -> bool:
     """ "plus" as a comparison: not "ne … plus", "plus de 65 ans", "au plus", "de plus", "plus tard"; nor denied."""
     word, last = words[at], words[at - 1] if at else ""
-    if last == "pas" and not question:
-        return False  # "ne fraudent pas davantage" says the contrary
+    advised = last in {"vaut", "vaudrait"} and (at < 2 or words[at - 2] == "il")
+    if advised or (last == "pas" and not question):
+        return False  # "il vaut mieux qu’elle …", "ne fraudent pas davantage" says the contrary
     if word in {"plus", "moins"}:
         return last not in grammar.not_comparing and _quantifies(words, at)
     if word in {"meme", "memes", "aussi", "plutot"}:
@@ -155,7 +191,9 @@ def _members(reading: Reading) -> Iterator[Reason]:
         if reading.word(mark.end) in {"je", "j"}:
             continue  # "parce que je suis …": told of oneself
         for hit in reading.telling:
-            near = mark.end <= hit.start <= mark.end + 2
+            own = hit.value.kind == "phrases"  # the entries "est noir", "vient de …" take the verb along
+            near = mark.end - own <= hit.start <= mark.end + 2
+            near = near and PUNCTUATION.isdisjoint(reading.words[mark.end : hit.start])
             if (
                 not near
                 or relation(reading, hit)
@@ -165,7 +203,8 @@ def _members(reading: Reading) -> Iterator[Reason]:
                 continue
             if reading.words[hit.end : hit.end + 2] == [",", "vous"]:
                 continue  # said to the reader about themselves
-            if not reading.thing_near(hit.start, hit.end) and not reading.about_thing(mark.start):
+            of_thing = reading.about_thing(mark.start) or mark.start - 1 in reading.abstract
+            if not of_thing and not reading.thing_near(hit.start, hit.end):
                 yield Reason("as-member", hit.value.characteristic, mark.start, hit.end)
     for hit in reading.telling:
         start = _member_start(reading, hit)
@@ -179,15 +218,58 @@ def _member_start(reading: Reading, hit: Hit[Mention]) -> int | None:
     kind = hit.value.kind
     if kind == "phrases" and words[start] in {"trop", "too"}:
         return None if reading.thing_subject(0, start) else start
-    if kind in _OF_PEOPLE and reading.word(start - 1) in {"un", "une"} and reading.word(start - 2) == "pour":
-        return start - 3 if reading.word(start - 3) in grammar.evaluations else None
-    if hit.value.characteristic is not Characteristic.AGE or words[end - 1] != "age":
+    if reading.word(start - 1) in {"trop", "too"} and hit.value.characteristic in _OF_LOOKS:
+        after = words[end : end + 2]
+        return None if {"pour", "for", "to"}.isdisjoint(after) or reading.thing_subject(0, start) else start - 1
+    for at in range(start - 2, start + 1) if _ONES.intersection(words[max(0, start - 1) : start + 2]) else ():
+        if (reading.word(at), reading.word(at + 1)) in _FOR_ONE:  # an entry may hold its article
+            return at - 1 if reading.word(at - 1) in grammar.evaluations else _faint_praise(reading, at)
+    if kind in {"attributes", "sure_attributes"} and reading.word(start - 2) == "vu" and reading.word(end) == ",":
+        alone = reading.word(start - 1) in {"le", "la", "l"} and reading.word(start - 3) not in grammar.seen
+        return start - 2 if alone else None
+    return _at_that_age(reading, start, end) if hit.value.characteristic is Characteristic.AGE else None
+
+
+def _at_that_age(reading: Reading, start: int, end: int) -> int | None:
+    """Where "à son âge", "à cet âge" begins that says something of a person, else None."""
+    words, grammar = reading.words, reading.grammar
+    if words[end - 1] != "age":
         return None
     lead = start - 1 if words[start] in grammar.possessives else start - 2
     owner = reading.word(end - 2)
     if reading.word(lead) != "a" or (owner not in grammar.possessives and owner != "cet"):
         return None
     return None if reading.word(lead - 1) in grammar.age_measures or reading.about_thing(lead) else lead
+
+
+def _of_a_person(hit: Hit) -> bool:
+    """ "Bon élève": two words of praise that no thing is given."""
+    return hit.value.polarity == "positive" and hit.value.family == "stereotype" and hit.end - hit.start > 1
+
+
+def _faint_praise(reading: Reading, at: int) -> int | None:
+    """ "Elle conduit remarquablement (pour une femme)": where praise of a person ends before `at` begins, else None."""
+    words = reading.words
+    lead = reading.before(at, PRAISE_REACH)
+    if not {0}.isdisjoint(hit.start for hit in reading.predicates if hit.end <= at and _of_a_person(hit)):
+        return 0  # "bon élève pour un …"
+    who = next((at - back for back, word in enumerate(reversed(lead), 1) if word in PRAISED), None)
+    if who is None or not {"trop", "too"}.isdisjoint(lead):
+        return None
+    verb = who + 1 + (words[who + 1] in {"se", "s", "y", "en"} and words[who + 2] not in PRAISED)
+    sure = words[who] in {"he", "she"} or not words[verb].startswith("est")
+    praised = any(
+        verb < hit.start < at
+        and hit.value.polarity == "positive"
+        and (sure or not words[hit.start].startswith(_OF_OFFERS))
+        for hit in reading.predicates
+    )
+    if words[verb] in reading.grammar.copulas:
+        return who if praised or not _SURPRISE.isdisjoint(words[verb:at]) else None
+    if words[verb] in _HAS:
+        return who if not _STANDING.isdisjoint(words[verb + 1 : at]) and praised else None
+    how = words[verb + 1 : min(at, verb + 3)]
+    return who if any(word in {"bien", "well"} or word.endswith(("ment", "ly")) for word in how) else None
 
 
 def _consequences(reading: Reading) -> Iterator[Reason]:
@@ -221,7 +303,7 @@ def _causes(reading: Reading) -> Iterator[Reason]:
                 continue
             if mention.weak and reading.word(hit.start - 1) not in reading.grammar.third_person:
                 continue
-            if reading.word(mark.start - 1) in {"n", "ne", "se", "s"} and not reading.sentence.is_question:
+            if reading.word(mark.start - 1) in _DENIED_OR_SELF and not reading.sentence.is_question:
                 continue  # "n’interdit pas", "se prouve"
             if not 0 <= mark.start - hit.end <= CAUSE_REACH or not PUNCTUATION.isdisjoint(words[hit.end : mark.start]):
                 continue

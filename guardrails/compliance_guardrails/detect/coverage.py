@@ -17,6 +17,7 @@ from .lexicon import Anchor, Lexicon, Role, trie
 from .text import fold
 
 _WINDOW: Final = 110  # characters between a word of cover and its limit
+_COVER, _LIMIT, _FOR_AN_AMOUNT = map(int, (Role.COVER, Role.LIMIT, Role.FOR_AN_AMOUNT))
 _HEADS: Final = ".!?:\n"
 _BREAKS: Final = re.compile(r"[.;!?](?=[ \n])|\n")
 
@@ -27,6 +28,7 @@ class CoverageScanner:
     def __init__(self, rule: CoverageRule, lexicon: Lexicon) -> None:
         self._amount = re.compile(rf" ?(?:[0-9]|(?:{trie(rule.amount_nouns)})(?![a-z]))")
         self._breakers = re.compile(rf"(?<![a-z])(?:{trie(rule.breakers)})(?![a-z])")
+        self._no_limit = re.compile(rf" (?:{trie(rule.no_limits)})(?![a-z])") if rule.no_limits else None
         self._gap = rule.max_words_between
         for limit in rule.limits:
             lexicon.add(Role.LIMIT, limit)
@@ -40,10 +42,13 @@ class CoverageScanner:
     def scan(self, folded: str, anchors: list[list[Anchor]]) -> Iterator[Hit]:
         """Cover assertions of a compact fold; one for each word of cover at most."""
         last: Hit | None = None
-        for anchor in anchors[Role.LIMIT]:
-            start = self._cover_before(folded, anchor[0], anchors[Role.COVER])
+        words = anchors[_COVER]
+        for anchor in anchors[_LIMIT] if words else ():
+            if self._no_limit and self._no_limit.match(folded, anchor[1]):
+                continue
+            start = self._cover_before(folded, anchor[0], words)
             if start is None:
-                after = self._cover_after(folded, anchor, anchors[Role.COVER])
+                after = self._cover_after(folded, anchor, words)
                 if after is not None and (last is None or anchor[0] >= last.end):
                     yield Hit(Kind.COVERAGE, "", "", anchor[0], after, anchor[0])
                 continue
@@ -56,7 +61,7 @@ class CoverageScanner:
             last = Hit(Kind.COVERAGE, "", "", start, anchor[1], start)
         if last is not None:
             yield last
-        for anchor in anchors[Role.FOR_AN_AMOUNT]:
+        for anchor in anchors[_FOR_AN_AMOUNT]:
             if self._amount.match(folded, anchor[1]):
                 yield Hit(Kind.COVERAGE, "", "", anchor[0], anchor[1], anchor[0])
 

@@ -48,6 +48,7 @@ class DelayJudge:
         self._clock_after = _after(rule.clock_after)
         self._never_before = folded_words(rule.never_before)
         self._age_before = folded_words(rule.age_before)
+        self._age_from = rule.age_from or 1_000
         self._context_after = folded_words(rule.context_after)
         self._context = re.compile(rf"(?<![a-z0-9])(?:{trie(rule.context_before)})")
         self._prepositions = _after(rule.lead_prepositions)
@@ -65,8 +66,10 @@ class DelayJudge:
         if plain.endswith(" d'"):
             plain = plain[:-1] + "e"  # "au bout d'un mois" as "au bout de"
         lead, led = self._lead(plain)
-        if not led and plain.endswith(self._never_after):
+        if plain.endswith(self._never_after):
             return None
+        if led and unit.needs_context and value >= self._age_from and plain.endswith(self._age_after):
+            led = False  # "après 70 ans"
         clock = value < unit.context_below
         if clock and (_CLOCK.match(folded, end) or plain.endswith(self._clock_after)):
             return None

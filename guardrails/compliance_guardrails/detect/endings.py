@@ -124,14 +124,14 @@ def participle(base: str) -> tuple[str, ...]:
 
 def verbal(base: str) -> tuple[str, ...]:
     """`refuser` → its simple tenses and participles; -er, -ir (finir) and -re (vendre) verbs, and the third group."""
+    if base.endswith("er") and base != "aller":
+        return _first_group(base[:-2])
     for ending, forms, imperfect, future in _IRREGULAR:
         if base.endswith(ending):
             return _third_group(base, ending, forms, imperfect, future)
     for ending, forms, imperfect, future in _WHOLE:
         if base == ending:
             return _third_group(base, ending, forms, imperfect, future)
-    if base.endswith("er"):
-        return _first_group(base[:-2])
     if base.endswith("ir"):
         return tuple(base[:-2] + ending for ending in _IR)
     return (base[:-2], *(base[:-2] + ending for ending in _RE))
@@ -147,8 +147,9 @@ def _third_group(base: str, ending: str, forms: str, imperfect: str, future: str
 
 def _first_group(stem: str) -> tuple[str, ...]:
     """-er verbs; `manger` keeps its e before a and o, `rejeter` doubles its t, `payer` changes its y."""
-    soft = stem + "e" if stem.endswith("g") else stem
-    forms = tuple((soft if ending[0] in "ao" else stem) + ending for ending in _ER)
+    if stem.endswith("g"):
+        return tuple([(stem + "e" if ending[0] in "ao" else stem) + ending for ending in _ER])
+    forms = tuple([stem + ending for ending in _ER])
     if stem.endswith(("el", "et")):
         return (*forms, *(stem + stem[-1] + ending for ending in _MUTE))
     if stem.endswith("y"):

@@ -102,5 +102,5 @@ def _keys(scanner: ClaimScanner, source: str, bare: set[Decimal]) -> Iterable[tu
     bare.update(scanner.table_numbers(seen.compact))
     for hit in scanner.scan(seen, MAX_CANDIDATES).hits:
         yield hit.unit, hit.value
-        if hit.kind is Kind.DELAY and hit.unit.startswith("jour "):
-            yield "jour", hit.value
+        if hit.kind is Kind.DELAY and " " in hit.unit:
+            yield hit.unit.partition(" ")[0], hit.value

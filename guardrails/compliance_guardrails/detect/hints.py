@@ -14,6 +14,7 @@ from .polarity import unfavourable
 from .reading import PUNCTUATION, STRONG, Reading, Reason
 from .rulebook import Mention
 from .rules_models import Characteristic
+from .told import FACTS
 
 VERDICT_REACH = 8
 MISTRUST_REACH = 4
@@ -23,15 +24,8 @@ _THEY = frozenset({"il", "elle", "ils", "elles"})
 _PARTS = frozenset({",", ";", ":"})
 _GUESSED = frozenset({"forcement", "surement"})
 _LESS = _GUESSED | {"moins", "mal"}
+_ACCUSED = frozenset({"menti", "exagere", "invente", "gonfle", "triche", "simule", "fraude", "provoque", "vole"})
 _TOLD = frozenset({"a", "ont", "avait", "avaient"})
-_FACTS = frozenset(
-    {
-        Characteristic.HEALTH, Characteristic.PREGNANCY, Characteristic.DISABILITY, Characteristic.LOSS_OF_AUTONOMY,
-        Characteristic.LANGUAGE,
-    }
-)  # fmt: skip
-"""Of these "il entend mal" is a fact, not a verdict."""
-
 _OURS = frozenset({"je", "j", "on", "nous", "me", "m"})
 _ADVISED = ("er", "ez", "ons")
 _OTHERS = frozenset({"doit", "doivent", "peut", "peuvent", "faire", "aider", "apprendre"})
@@ -78,9 +72,9 @@ def _verdict(reading: Reading, hit: Hit[Mention]) -> int | None:
     for found in reading.predicates:
         if part + 1 < found.start < last and found.value.family == "stereotype" and unfavourable(reading, found):
             return found.end
-    if reading.word(part + 2) in _TOLD:
-        return None  # "elle a mal compris la notice"
-    telling = _GUESSED if hit.value.characteristic in _FACTS else _LESS
+    if reading.word(part + 2) in _TOLD:  # never "elle a mal compris la notice"
+        return part + 4 if reading.word(part + 3) in _ACCUSED else None
+    telling = _GUESSED if hit.value.characteristic in FACTS else _LESS
     return next((at + 1 for at in range(part + 2, last) if reading.words[at] in telling), None)
 
 

@@ -21,8 +21,6 @@ _WORD = re.compile(r"[a-z0-9]+")
 _ACUTE_AT_END = re.compile("[éÉ](?=[*|)])")
 _ACUTE = "^"
 _MARKS = "*+~^"
-_CHOICE = re.compile(r"\([^()]*\w[^()]*\)[*+~]?")
-_OPTIONAL_START = re.compile(r"\( *\||\([^()]*\| *(?:\||\))")
 _LIGATURE = f"o{FILLER}e"
 _INFLECT: dict[str, Callable[[str], tuple[str, ...]]] = {"*": nominal, "+": verbal, "~": english}
 
@@ -76,34 +74,25 @@ def forms_of(term: str) -> Sequence[str] | None:
     if inflected is None:
         return (base,) if term[-1:] == _ACUTE and base.isalnum() else None
     if base.isalnum():
-        return tuple(dict.fromkeys(inflected(base)))
+        return inflected(base)
     if base[-1:] == _ACUTE and base[:-1].isalnum():
-        base = base[:-1]
-        return participle(base) if term[-1] == "*" else tuple(dict.fromkeys(inflected(base)))
+        return participle(base[:-1]) if term[-1] == "*" else inflected(base[:-1])
     return None
 
 
 def rarest_of(term: str, weights: Mapping[str, int]) -> tuple[int, Sequence[str]] | None:
-    """Of a folded entry of several words: the place of its rarest lone word, and the forms of that word.
+    """Of a folded entry of several words: the place of its rarest word, and the forms of that word.
 
-    None where no lone word is rare, or the entry is written in a way that wants a closer look (`Entry`).
+    None where the entry is written in a way that wants a closer look (`Entry`).
     """
-    if "(" in term:
-        if _OPTIONAL_START.match(term):
-            return None
-        term = _CHOICE.sub(" | ", term)
-    best, at, chosen = 0, 0, ""
-    for index, token in enumerate(term.split()):
-        if token == "|":  # noqa: S105 - a choice, not a password
-            continue
-        base = token.rstrip(_MARKS)
-        if not (base.isalnum() and base.isascii()):
-            return None
-        weight = weights.get(base, -len(base))
-        if weight < best:
-            best, at, chosen = weight, index, token
-    words = forms_of(chosen) if chosen else None
-    return None if words is None else (at, words)
+    tokens = term.split()
+    words = tokens if "".join(tokens).isalnum() else [token.rstrip(_MARKS) for token in tokens]
+    if not (term.isascii() and all(map(str.isalnum, words))):
+        return None
+    found = [weights.get(word, -len(word)) for word in words]
+    at = found.index(min(found)) if found else 0
+    forms = forms_of(tokens[at]) if found else None
+    return None if forms is None else (at, forms)
 
 
 @lru_cache(maxsize=20_000)
@@ -129,12 +118,12 @@ class Entry(Sequence[tuple[tuple[str, ...], ...]]):
     __slots__ = ("pieces",)
 
     def __init__(self, term: str, *, folded: bool = False) -> None:
-        pieces: list[Piece] = _PIECE.findall(term if folded else fold_list(term))
+        written: list[Piece] = _PIECE.findall(term if folded else fold_list(term))
         opened = term.count("(")
-        if opened != term.count(")") or (opened and opened != sum([1 for choice, _, _ in pieces if choice])):
+        if opened != term.count(")") or (opened and opened != len([1 for choice, _, _ in written if choice])):
             raise ValueError(f"malformed list entry: {term}")
-        pieces = [piece for piece in pieces if _SOME_WORD.search(piece[0] or piece[2])]
-        while pieces and pieces[0][0] and "" in map(str.strip, pieces[0][0].split("|")):
+        pieces = [piece for piece in written if _SOME_WORD.search(piece[0] or piece[2])]
+        while pieces and "|" in pieces[0][0] and "" in map(str.strip, pieces[0][0].split("|")):
             del pieces[0]
         if not pieces:
             raise ValueError(f"malformed list entry: {term}")
@@ -152,10 +141,14 @@ class Entry(Sequence[tuple[tuple[str, ...], ...]]):
             return [place_of(*piece) for piece in self.pieces[index]]
         return place_of(*self.pieces[index])
 
-    def is_plain(self, at: int) -> bool:
-        """Whether every form of place `at` is one word."""
-        choice, _, word = self.pieces[at]
-        return _unmarked(choice.replace("|", "") or word).isalnum()
+    def options_with(self, word: str, at: int) -> Sequence[tuple[str, ...]]:
+        """The forms of place `at` that may hold `word`, one of its keys: that word alone where no form is longer."""
+        choice, mark, lone = self.pieces[at]
+        if lone.isalnum() or _unmarked(choice.replace("|", "") or lone).isalnum():
+            return ((word,),)
+        if _is_unmarked(choice, mark):
+            return [tuple(option.split()) for option in choice.split("|") if word in option]
+        return self[at]
 
     def rarest(self, weights: Mapping[str, int]) -> int:
         """The place to look an entry up by: the one whose words weigh least; a choice only where no lone word is rare.
@@ -165,21 +158,28 @@ class Entry(Sequence[tuple[tuple[str, ...], ...]]):
         pieces = self.pieces
         if len(pieces) == 1:
             return 0
-        alone = [(min([_weight(w, weights) for w in bare(word)]), at) for at, (_, _, word) in enumerate(pieces) if word]
-        if alone and min(alone)[0] < 0:
-            return min(alone)[1]
-        weight_of = weights.get
+        found: list[tuple[int, int]] = []
+        for at, (_, _, word) in enumerate(pieces):
+            if word:
+                base = word.rstrip(_MARKS)
+                lone = (base,) if base.isalnum() else bare(word)
+                found.append((min([weights.get(w, -len(w)) for w in lone]), at))
+        if found and (rarest := min(found))[0] < 0:
+            return rarest[1]
         for at, (choice, _, _) in enumerate(pieces):
-            options = _unmarked(choice).split("|")
-            if choice and "" not in options:
-                alone.append((max([_weight(o, weights) if " " in o else weight_of(o, -len(o)) for o in options]), at))
-        return min(alone)[1]
+            if choice and "" not in (options := _unmarked(choice).split("|")):
+                weighed = [_weight(o, weights) if " " in o else weights.get(o, -len(o)) for o in options]
+                found.append((max(weighed), at))
+        return min(found)[1]
 
     def keys(self, at: int, weights: Mapping[str, int]) -> Sequence[str]:
         """The words to look an entry up by at place `at`: of each of its forms, the one that weighs least."""
         choice, mark, word = self.pieces[at]
+        options = choice.split("|") if choice else (word,)
+        if _is_unmarked(choice, mark):
+            return [key_of(option.split(), weights) if " " in option else option for option in options if option]
         found: list[str] = []
-        for option in choice.split("|") if choice else (word,):
+        for option in options:
             forms = _option_of_one_word(option, mark)
             if forms is None:
                 several = _option(option, mark) if choice else self[at]
@@ -190,12 +190,18 @@ class Entry(Sequence[tuple[tuple[str, ...], ...]]):
 
 def key_of(option: Sequence[str], weights: Mapping[str, int]) -> str:
     """The word of an option that weighs least: a word without a weight the less, the longer it is."""
-    return min(option, key=lambda word: weights.get(word, -len(word)))
+    found = [weights.get(word, -len(word)) for word in option]
+    return option[found.index(min(found))]
 
 
 def _weight(words: str, weights: Mapping[str, int]) -> int:
     """What the lightest of some words weighs."""
     return min([weights.get(word, -len(word)) for word in words.split()])
+
+
+def _is_unmarked(choice: str, mark: str) -> bool:
+    """Whether a choice is of words that stand as they are."""
+    return not mark and choice.isascii() and choice.replace("|", "").replace(" ", "").isalnum()
 
 
 def _unmarked(written: str) -> str:
@@ -205,12 +211,31 @@ def _unmarked(written: str) -> str:
 @lru_cache(maxsize=40_000)
 def place_of(choice: str, mark: str, word: str) -> tuple[tuple[str, ...], ...]:
     """The forms of one piece of an entry: a word with its mark, or a choice."""
+    if _is_unmarked(choice, mark):
+        return tuple([tuple(option.split()) for option in choice.split("|")])
     if not word:
         return tuple([form for option in choice.split("|") for form in _option(option, mark)])
     base = word.rstrip("*+~")
     mark = word[len(base) : len(base) + 1]
     options = _forms(base, mark)
     return options if FILLER not in base else options + _forms(base.replace(_LIGATURE, "e"), mark)
+
+
+def words_of_place(choice: str, mark: str, word: str) -> Sequence[str] | None:
+    """The forms of a piece that are all one plain word, an empty one where it may be left out; None for any other."""
+    if word:
+        return forms_of(word)
+    if " " in choice:
+        return None
+    if _is_unmarked(choice, mark):
+        return choice.split("|")
+    out: list[str] = []
+    for option in choice.split("|"):
+        forms = _option_of_one_word(option, mark) if option else ("",)
+        if forms is None:
+            return None
+        out += forms
+    return out
 
 
 def _option(option: str, mark: str) -> Sequence[tuple[str, ...]]:

@@ -52,6 +52,9 @@ class Role(enum.IntEnum):
 
 _ROLES: Final = len(Role)
 
+NOTE_SIGNS: Final = "¹²³"
+"""What the fold keeps of raised digits: they end a word ("deux mille euros¹")."""
+
 Anchor = tuple[int, int, Any]
 """A word of the lexicon: start and end in the compact fold, and what its owner stored for it."""
 
@@ -85,7 +88,7 @@ class Lexicon:
                 start = end - length
                 if left and start and folded[start - 1].isalnum():
                     continue
-                if right and folded[end : end + 1].isalnum():
+                if right and folded[end : end + 1].isalnum() and folded[end] not in NOTE_SIGNS:
                     continue
                 places[role].append((start, end, data))
         return places

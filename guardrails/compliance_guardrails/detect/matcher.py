@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Set
-from itertools import chain, islice
+from itertools import islice
 
 from .text import View
 
@@ -35,10 +35,13 @@ MIN_PIECE = 2
 MAX_PIECE = 1_200
 """Characters of one sentence; a longer run without a full stop is looked at in pieces of this length."""
 
-FEW = 12
+AHEAD = 200
+"""Characters before a word that is looked for, in which the sentence that holds it is first thought to begin."""
+
+FEW = 24
 """Words of one paragraph that are looked for one by one."""
 
-PARAGRAPH = 200
+PARAGRAPH = 2_000
 """Characters that are looked at together at least, where lines are shorter."""
 
 BLOCK = 8_000
@@ -60,7 +63,7 @@ class Sentence:
     next; `split` the first token of that one once joined.
     """
 
-    __slots__ = ("_places", "first", "follow", "source", "split", "stop", "words")
+    __slots__ = ("_may_name", "_next", "_places", "first", "follow", "source", "split", "stop", "words")
 
     def __init__(self, source: View, first: int, stop: int, follow: int) -> None:
         self.source = source
@@ -71,6 +74,8 @@ class Sentence:
         self.words: list[str] = _TOKEN.findall(source.compact, first, stop)
         del self.words[MAX_SENTENCE:]
         self._places: list[tuple[int, int]] | None = None
+        self._next: list[str] | None = None
+        self._may_name: bool | None = None
 
     @property
     def places(self) -> list[tuple[int, int]]:
@@ -106,7 +111,9 @@ class Sentence:
     @property
     def may_name(self) -> bool:
         """False when no token but the first can be written as a proper name: a quick look at all letters at once."""
-        return self._capital_inside(self.first, self.stop if self.split is None else self.follow)
+        if self._may_name is None:
+            self._may_name = self._capital_inside(self.first, self.stop if self.split is None else self.follow)
+        return self._may_name
 
     @property
     def next_may_name(self) -> bool:
@@ -121,11 +128,14 @@ class Sentence:
     @property
     def next_tokens(self) -> list[str]:
         """The tokens of the sentence that comes next, with punctuation."""
-        return _TOKEN.findall(self.source.compact, self.stop, self.follow)[:MAX_SENTENCE]
+        if self._next is None:
+            self._next = _TOKEN.findall(self.source.compact, self.stop, self.follow)[:MAX_SENTENCE]
+        return self._next
 
     def _capital_inside(self, start: int, end: int) -> bool:
-        first, last = self.source.span(start, end)
-        return not self.source.original[first:last].lstrip()[1:].islower()
+        source = self.source
+        first, last = (start, end) if source.plain else source.span(start, end)
+        return not source.original[first:last].lstrip()[1:].islower()
 
     @property
     def is_question(self) -> bool:
@@ -164,24 +174,50 @@ def stretches(compact: str, raw: str, wanted: Callable[[list[str]], Set[str]]) -
         found = wanted(raw[low:high].split())
         if not found and waiting is None:
             continue
-        places = _places(spaced, low, high, found) if len(found) <= FEW else [low]
-        at = 0
-        for first, last in _sentences(compact, low, high):
-            passed += 1
-            if waiting is not None:
-                yield (*waiting, last)
-                waiting = None
-            if places[at] < last and (len(found) <= FEW or not found.isdisjoint(raw[first:last].split())):
-                waiting = (first, last)
-            if len(found) <= FEW:
-                while places[at] < last:
+        few = len(found) <= FEW
+        places = _places(spaced, low, high, found) if few else [low]
+        at, place, start = 0, places[0], low
+        while start < high:
+            if waiting is None and place - start > AHEAD and few:
+                start = _begin(compact, start, place)
+            match = _END.search(compact, start, high)
+            stop = high if match is None else match.end()
+            size = stop - start
+            for first, last in ((start, stop),) if size <= MAX_PIECE else _pieces(compact, start, stop):
+                if size < MIN_PIECE:
+                    continue
+                passed += 1
+                if waiting is not None:
+                    yield (*waiting, last)
+                    waiting = None
+                if place < last and (few or not found.isdisjoint(raw[first:last].split())):
+                    waiting = first, last
+                while few and place < last:
                     at += 1
-                if places[at] == high and waiting is None:
-                    break
+                    place = places[at]
+            if place == high and waiting is None:
+                break
+            start = stop
         if passed > MAX_LOOKED_AT:
             break
     if waiting is not None:
         yield (*waiting, waiting[1])
+
+
+def _begin(compact: str, start: int, place: int) -> int:
+    """Where the sentence begins that holds the word at `place`, when an end shortly before it shows that; else `start`.
+
+    What lies between is not cut. A search may begin behind any letter or digit, for no end of a sentence holds one.
+    """
+    line = compact.rfind("\n", place - AHEAD, place)
+    at = place - AHEAD
+    if line >= 0:
+        at = start = line + 1
+    while not (at == start or compact[at - 1].isalnum()):
+        at += 1
+    for match in _END.finditer(compact, at, place + 1):
+        start = match.end()
+    return start
 
 
 def _places(spaced: str, low: int, high: int, found: Set[str]) -> list[int]:
@@ -196,18 +232,6 @@ def _places(spaced: str, low: int, high: int, found: Set[str]) -> list[int]:
     places.sort()
     places.append(high)
     return places
-
-
-def _sentences(compact: str, low: int, high: int) -> Iterator[tuple[int, int]]:
-    """A paragraph in sentences, what is too long to be prose in pieces; none is shorter than `MIN_PIECE`."""
-    first = low
-    for match in chain(_END.finditer(compact, low, high), (None,)):
-        last = high if match is None else match.end()
-        if last - first > MAX_PIECE:
-            yield from _pieces(compact, first, last)
-        elif last - first >= MIN_PIECE:
-            yield first, last
-        first = last
 
 
 def _paragraphs(compact: str) -> Iterator[tuple[int, int]]:

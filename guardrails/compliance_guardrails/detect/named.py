@@ -28,6 +28,13 @@ _AGE_BEFORE = re.compile(
 )
 
 
+_OWNERS = frozenset({"assure", "assuree", "candidat", "candidate", "cliente", "client", "courtier", "salarie"})
+_HELD_AGAINST = frozenset(
+    {"apparence", "physique", "opinion", "opinions", "prenom", "tenue", "allure", "voile", "look"}
+)
+"""Common attributes that no ordinary letter names with their owner ("l’apparence de l’assurée")."""
+
+
 class Named:
     """A sentence that names a group, with what has been read of it so far.
 
@@ -80,6 +87,11 @@ class Named:
         )
 
     @property
+    def tells(self) -> bool:
+        """False when nothing of the lists that say something could count against somebody here."""
+        return not self.faint and _tells(self.verdicts, self.sentence.words, self._book.needs)
+
+    @property
     def may_be_biased(self) -> bool:
         """False when nothing here can be said of a group but by reasoning: no predicate that counts, no form."""
         sentence, needs = self.sentence, self._book.needs
@@ -117,7 +129,7 @@ class Named:
         if not self._is_read:
             self._is_read = True
             rest = self.verdicts + self.contexts
-            self._read = reading_of(self.sentence, self._book, self.mentions, self.dated, rest)
+            self._read = reading_of(self.sentence, self._book, self.mentions, self.dated, rest, self._may_reason)
         return self._read
 
     @property
@@ -187,15 +199,21 @@ def named(prepared: Prepared, book: Book) -> list[Named]:
     source = prepared.seen
     compact = source.compact
     units = book.grammar.units_of_age
-    told = {unit for unit in units if _ages_told(compact, f" {unit}")}
+    told = {unit for unit in units if f" {unit}" in compact and _ages_told(compact, f" {unit}")}
     budget = MAX_LOOKED_AT
     match, keys = book.mentions.match, book.mentions.keys
-    wanted = (lambda words: keys(words) | told.intersection(words)) if told else keys
+    met: set[str] = set()
+
+    def wanted(words: list[str]) -> set[str]:
+        found = keys(words)
+        met.update(found)
+        return found | told.intersection(words) if told else found
+
     for first, last, follow in stretches(compact, raw_words(compact), wanted):
         sentence = Sentence(source, first, last, follow)
         words = sentence.words
         budget -= len(words) + PER_SENTENCE // 4
-        hits = match(words)
+        hits = match(words, met)
         dated = [] if units.isdisjoint(words) else [at for at, word in enumerate(words) if word in units]
         if hits or any(words[at] in told for at in dated):
             budget -= len(words)
@@ -224,4 +242,7 @@ def _faint(hit: Hit[Mention], words: list[str], book: Book) -> bool:
     """A common attribute that is nobody's in particular."""
     if not (hit.value.weak or hit.value.ignored):
         return False
-    return book.grammar.third_person.isdisjoint(words[max(0, hit.start - 3) : hit.start])
+    before = words[max(0, hit.start - 3) : hit.start]
+    if words[hit.start] in _HELD_AGAINST and not _OWNERS.isdisjoint(words[hit.end : hit.end + 3]):
+        return False
+    return book.grammar.third_person.isdisjoint(before) and "vu" not in before

@@ -16,7 +16,6 @@ PUNCTUATION = frozenset(',;:()"?!.')
 STRONG = frozenset(";:()?!.")
 """Signs that part a sentence for good; a comma or a quotation mark does not."""
 
-_FUTURE = ("ra ", "ront ", "rait ", "raient ")
 _SET_APART = (", a ", ": a ", "; a ", "( a ")
 _NOT = frozenset({"pas", "plus"})
 _REFUSED = frozenset({"de", "d", "question", "un", "une"})
@@ -26,7 +25,8 @@ _TAKEN_UP = frozenset({"ils", "elles"})
 _DECIDED = frozenset(
     {
         "don", "do", "never", "aucun", "aucune", "no", "attention", "on", "je", "j", "nous", "autant", "plutot", "vaut",
-        "vaudrait", "gagnerait", "gagnerais", "gagnerions", "gagneriez", "gagneraient", "interet", "quitte",
+        "vaudrait", "gagnerait", "gagnerais", "gagnerions", "gagneriez", "gagneraient", "interet", "quitte", "i", "we",
+        "you", "better", "might",
     }
 )  # fmt: skip
 """Words that orders, refusals and advice begin with (bias_frames.py, bias_advice.py)."""
@@ -37,12 +37,20 @@ _ONE = frozenset({"un", "une"})
 _TOLD = frozenset({"est", "sont", "etait", "is", "are"})
 _PARTS = frozenset({",", ";", ":"})
 _PERSON = frozenset({"il", "elle", "ils", "elles"})
+PRAISED = frozenset({"il", "elle", "he", "she"})
+_ONE_OR_AN = _ONE | {"a", "an"}
+ALAS = frozenset({"mais", "malheureusement", "helas", "dommage", "but", "unfortunately", "sadly"})
+_TAKING_BACK = frozenset({"il", "elle", "son", "sa", "c", "qu", "que", "he", "she", "his", "her"})
+_NO_MORE = (" pas plus ", " guere plus ", " sans plus ")
+_LESS = frozenset({"moins", "less"})
+LESS_FOR = frozenset({"pour", "quand", "en", "des", "dans", "lorsqu", "a", "au", "aux", "when", "for", "at", "so"})
+_LESS_SO = tuple(f" {less} {what} " for less in sorted(_LESS) for what in sorted(LESS_FOR))
 _SMALL = frozenset({"pour", "avec", "comme", "trop", "age", "for", "with", "as", "too"})
 
 
 def foretells(line: str) -> bool:
     """False when no word of `line` ends as a verb in the future or the conditional does."""
-    return any(map(line.__contains__, _FUTURE))
+    return "ra " in line or "ront " in line or "rait " in line or "raient " in line
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +93,7 @@ class Needs:
             not self.decided.isdisjoint(words)
             or "ez " in line
             or " ne pas " in line
-            or any(map(line.__contains__, _SET_APART))
+            or (" a " in line and any(map(line.__contains__, _SET_APART)))
             or (not _NOT.isdisjoint(words) and self._refuses(words))
         )
 
@@ -106,11 +114,18 @@ class Needs:
         """False when no form of bias_frames.py can be in `words`; `of_a_people` False: no habit of a whole people."""
         if not self.framed.isdisjoint(words) or words[0] in {"que", "qu"} or self.may_decide(words, line):
             return True
-        if foretells(line) or ", c est " in line or ", ce n " in line:
+        if foretells(line) or ", c est " in line or ", ce n " in line or ", ce ser" in line:
+            return True
+        if not ALAS.isdisjoint(words) and any(a in ALAS and b in _TAKING_BACK for a, b in pairwise(words)):
+            return True
+        if "," in words and (
+            any(map(line.__contains__, _NO_MORE))
+            or (not _LESS.isdisjoint(words) and any(map(line.__contains__, _LESS_SO)))
+        ):
             return True
         if "ent " in line and ((of_a_people and "les" in words) or not _TAKEN_UP.isdisjoint(words)):
             return True
-        return words[0] in _OPENERS and "," in words
+        return words[0] == "with" or (words[0] in _OPENERS and "," in words)
 
     def may_reason(self, words: list[str]) -> bool:
         """False when none of the small words that begin a reasoning by themselves stands where it could."""
@@ -134,8 +149,13 @@ class Needs:
                     may = following in self.owned
                 case "pour" | "for":
                     may = following in self.possessives or (
-                        following in _ONE
-                        and (at == 0 or words[at - 1] in PUNCTUATION or words[at - 1] in self.evaluations)
+                        following in _ONE_OR_AN
+                        and (
+                            at == 0
+                            or words[at - 1] in PUNCTUATION
+                            or words[at - 1] in self.evaluations
+                            or not PRAISED.isdisjoint(words[:at])
+                        )
                     )
                 case "age":
                     may = at > 1 and words[at - 1] in self.of_age and "a" in words

@@ -85,12 +85,12 @@ def number_before(folded: str, end: int) -> tuple[int, int] | None:
     start = at = end
     while at > low and len(words) < _MAX_WORDS:
         window = folded[max(low, at - _LONGEST) : at]
-        word = window[max(window.rfind(" "), window.rfind("-"), window.rfind("'")) + 1 :]
+        word = window[max(map(window.rfind, " -'(")) + 1 :]
         if word not in NUMBER_WORDS and not (word == "et" and words):
             break
         words.append(word)
         start = at - len(word)
-        if start <= low or folded[start - 1] == "'":
+        if start <= low or folded[start - 1] in "'(":
             break
         at = start - 1
     while words and words[-1] == "et":

@@ -12,6 +12,28 @@ from .reading import PUNCTUATION, Reading
 from .rulebook import Mention
 from .rules_models import Characteristic
 
+STATES = frozenset(
+    {Characteristic.PREGNANCY, Characteristic.HEALTH, Characteristic.AGE, Characteristic.DISABILITY, Characteristic.SEX}
+)
+_CARE = (
+    "evit", "boire", "boit", "mang", "consult", "faire", "fait", "surveill", "privilegi", "hydrat", "dorm", "nag",
+    "plong", "port", "soule", "voyag", "repos", "proteg", "vaccin", "emport", "limit", "expos", "avoid", "drink", "eat",
+    "have", "see", "rest", "get", "carry", "bring", "tell", "keep", "sleep", "swim", "lift", "wear",
+)  # fmt: skip
+_ON_THE_WAY = frozenset({"se", "s", "also", "ne", "n", "pas", "plus", "jamais", "not", "etre", "be", "rester", "reste"})
+"""What people in a state of health are advised for their own good ("devraient éviter l’alcool")."""
+_NO_CARE = frozenset({"de", "d", "place", "no", "out", "off", "used", "lost"})
+
+
+def own_care(reading: Reading, group: Hit[Mention], verb: int) -> bool:
+    """ "Pregnant women should avoid alcohol": what people in a state are advised, for their health, from `verb` on."""
+    if group.value.characteristic not in STATES:
+        return False
+    while reading.word(verb) in _ON_THE_WAY:
+        verb += 1
+    follow = reading.word(verb + 1)
+    return reading.word(verb).startswith(_CARE) and follow not in _NO_CARE and not follow.endswith("ing")
+
 
 def said_of_person(reading: Reading, hit: Hit[Mention], first: int) -> bool:
     """True when the mention is predicated of a person, or names persons, in the tokens from `first` on."""
@@ -38,11 +60,11 @@ def names_group(reading: Reading, hit: Hit[Mention]) -> bool:
     """True when the mention stands for a group of people ("les étrangers", "un handicapé"), not for a detail."""
     start, end, mention = hit.start, hit.end, hit.value
     grammar, last = reading.grammar, reading.word(start - 1)
-    if end in reading.things or end in reading.abstract:
+    if end in reading.things or end in reading.abstract or start - 1 in reading.things or start - 1 in reading.abstract:
         return False
     if mention.kind == "people":
         of_sex = mention.characteristic is Characteristic.SEX
-        return _any_of_sex(reading, last, reading.word(end)) if of_sex else _people_named(reading, hit)
+        return _any_of_sex(reading, hit, last) if of_sex else _people_named(reading, hit)
     if mention.kind == "phrases":
         return start in reading.persons or start - 1 in reading.persons
     if mention.kind not in {"qualities", "loose_qualities"} or reading.thing_near(start, end):
@@ -53,6 +75,8 @@ def names_group(reading: Reading, hit: Hit[Mention]) -> bool:
     ):
         return True
     named = mention.kind == "loose_qualities" and _proper(reading, start, end)
+    if mention.kind == "qualities" and start == 1 and last in {"le", "la"}:
+        named = reading.word(end) in {"du", "de", "des", "d", "qui"}  # "la sourde du troisième, …"
     return named or end in reading.persons or last in grammar.plurals or last in grammar.before_group
 
 
@@ -92,7 +116,8 @@ def _people(reading: Reading, hit: Hit[Mention], first: int) -> bool:
     copula = reading.copula_before(start, 4)
     described = copula is not None and copula >= first - 1
     if hit.value.characteristic is Characteristic.SEX:
-        return (described and last in grammar.of_one_or_some) or last in {"les", "des", "aux"}
+        said = described and (last in grammar.of_one_or_some or last in grammar.copulas)
+        return said or last in {"les", "des", "aux"}
     if reading.thing_near(start, hit.end) or (copula is not None and reading.thing_subject(first, copula)):
         return False
     return last not in grammar.possessives and (last != "la" or described)
@@ -115,13 +140,16 @@ def _quality(reading: Reading, start: int, end: int, first: int) -> bool:
     )
 
 
-def _any_of_sex(reading: Reading, last: str, following: str) -> bool:
+def _any_of_sex(reading: Reading, hit: Hit[Mention], last: str) -> bool:
     """ "les femmes", "un homme", "la femme est …"; not "sa femme", "la femme a signé", "un homme a été blessé"."""
-    if last in reading.grammar.possessives:
+    following = reading.word(hit.end)
+    if last in reading.grammar.possessives or last == "sage":
         return False
     if last in {"la", "le", "l", "ce", "cet", "cette"}:
         return following in {"est", "doit", "reste"}
-    return last not in {"un", "une"} or following not in {"a", "avait", "ayant", "s", "et", "decede", "qui"}
+    told = following in {"avait", "ayant", "s", "et", "decede", "qui"}
+    told = told or (following == "a" and reading.sentence.written(hit.end) not in {"à", "À"})
+    return last not in {"un", "une"} or not told
 
 
 def _only_adverbs(reading: Reading, first: int, last: int) -> bool:

@@ -8,12 +8,12 @@ again. Knows neither texts nor rules.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import compress, count
 from typing import Generic, NamedTuple, TypeVar
 
 from .around import Around, Found, Known, Option, Step, go_on, single, spans, step_of
-from .inflect import Entry, Piece, forms_of, key_of, place_of, rarest_of
+from .inflect import Entry, Piece, forms_of, key_of, place_of, rarest_of, words_of_place
 
 MAX_FORMS = 400_000
 """Neighbouring words kept worked out, some tens of megabytes at most; ordinary traffic stays far below."""
@@ -60,15 +60,29 @@ class Phrases(Generic[T]):
 
     def add_term(self, term: str, value: T) -> Sequence[str]:
         """`add` of an entry of a folded list. Raises ValueError when it is malformed."""
-        words = forms_of(term)
+        words = None if " " in term else forms_of(term)
         if words is not None:
             return self._file(words, "", 0, value)
-        plain = rarest_of(term, self._common)
+        plain = None if "(" in term else rarest_of(term, self._common)
         if plain is None:
-            places = Entry(term, folded=True)
-            at = places.rarest(self._common)
-            plain = at, places.keys(at, self._common)
+            return self.add(Entry(term, folded=True), value)
         return self._file(plain[1], term, plain[0], value)
+
+    def add_terms(self, listed: Iterable[str], value: T, others: Mapping[str, T]) -> None:
+        """`add_term` of each entry, with what `others` has for it or else `value`. A ValueError holds its place."""
+        start = len(self._values)
+        index, special = self._index, others.get
+        for term in listed:
+            if term.isalnum() and term.isascii() and term not in index:  # most entries: one word, filed nowhere yet
+                index[term] = len(self._values)
+                self._values.append(special(term, value) if others else value)
+                self._entries.append("")
+                self._at.append(0)
+                continue
+            try:
+                self.add_term(term, special(term, value) if others else value)
+            except ValueError:
+                raise ValueError(len(self._values) - start) from None
 
     def _file(self, words: Sequence[str], places: Entry | str, at: int, value: T) -> Sequence[str]:
         number = len(self._values)
@@ -96,39 +110,49 @@ class Phrases(Generic[T]):
         """The words under which an entry of the lists is found in `words`; quicker than `match`, which says which."""
         index = self._index
         out: set[str] = set()
-        last = len(words) - 1
+        beside = [*words, ""]  # no word stands before the first (index -1) nor behind the last
         for at in compress(count(), map(index.__contains__, words)):
-            word = words[at]
+            word = beside[at]
             known = index[word]
-            if not isinstance(known, Known):
-                known = self._work_out(word, known)
-            if (
-                known.alone
-                or known.free
-                or (at < last and (beside := known.after.get(words[at + 1])) and go_on(beside, words, at, at, []))
-                or (at and (beside := known.before.get(words[at - 1])) and go_on(beside, words, at, at - 1, []))
-            ):
+            if type(known) is not Known:
+                known = self._work_out(word, known)  # ty: ignore[invalid-argument-type]
+            if known.alone or known.free:
+                out.add(word)
+                continue
+            near = beside[at + 1]
+            if near in known.after and go_on(known.after[near], words, at, at, []):
+                out.add(word)
+                continue
+            near = beside[at - 1]
+            if near in known.before and go_on(known.before[near], words, at, at - 1, []):
                 out.add(word)
         return out
 
-    def match(self, words: list[str]) -> list[Hit[T]]:
-        """All entries found in `words`, by start, then by length, then in the order they were added."""
+    def match(self, words: list[str], among: Set[str] | None = None) -> list[Hit[T]]:
+        """All entries found in `words`, by start, then by length, then in the order they were added.
+
+        `among`: what `keys` gave for a text that holds `words`, where that is known; other words are passed over.
+        """
         index = self._index
         found: Found[T] = []
-        last = len(words) - 1
-        for at in compress(count(), map(index.__contains__, words)):
-            word = words[at]
+        beside = [*words, ""]
+        for at in compress(count(), map((index if among is None else among).__contains__, words)):
+            word = beside[at]
             known = index[word]
-            if not isinstance(known, Known):
-                known = self._work_out(word, known)
-            for number, value in known.alone:
-                found.append((at, at + 1, number, value))
-            if at < last and (beside := known.after.get(words[at + 1])):
-                go_on(beside, words, at, at, found)
-            if at and (beside := known.before.get(words[at - 1])):
-                go_on(beside, words, at, at - 1, found)
-            for entry in known.free:
-                spans(entry, words, at, found)
+            if type(known) is not Known:
+                known = self._work_out(word, known)  # ty: ignore[invalid-argument-type]
+            if known.alone:
+                for number, value in known.alone:
+                    found.append((at, at + 1, number, value))
+            near = beside[at + 1]
+            if near in known.after:
+                go_on(known.after[near], words, at, at, found)
+            near = beside[at - 1]
+            if near in known.before:
+                go_on(known.before[near], words, at, at - 1, found)
+            if known.free:
+                for entry in known.free:
+                    spans(entry, words, at, found)
         if len(found) > 1:
             found = _in_order(found)
         return [_new_hit(Hit, (start, end, value)) for start, end, _, value in found]
@@ -150,7 +174,7 @@ class Phrases(Generic[T]):
                 places = self._entries[number] = Entry(places, folded=True)
             before = [self._step(piece, -1) for piece in places.pieces[:at][::-1]]
             after = [self._step(piece, 0) for piece in places.pieces[at + 1 :]]
-            for option in ((word,),) if places.is_plain(at) else places[at]:
+            for option in places.options_with(word, at):
                 if word in option and (len(option) == 1 or key_of(option, self._common) == word):
                     inside = option.index(word)
                     self._made += known.add(
@@ -170,12 +194,17 @@ class Phrases(Generic[T]):
         key = (piece, end)
         step = self._steps.get(key)
         if step is None:
-            place = place_of(*piece)
-            options: dict[str, list[Option]] = {}
-            for option in place:
-                if option:
-                    options.setdefault(option[end], []).append(option)
-            step = self._steps[key] = step_of(options, optional=() in place)
+            words = words_of_place(*piece)
+            if words is not None:
+                step = Step({word: [(word,)] for word in words if word}, "" in words, "" not in words)
+            else:
+                place = place_of(*piece)
+                options: dict[str, list[Option]] = {}
+                for option in place:
+                    if option:
+                        options.setdefault(option[end], []).append(option)
+                step = step_of(options, optional=() in place)
+            self._steps[key] = step
         return step
 
 

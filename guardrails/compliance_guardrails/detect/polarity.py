@@ -18,6 +18,14 @@ _PARTIES = frozenset({"assure", "assuree", "assures", "assurees", "suspect", "su
 _CONDITIONS = frozenset({"avec", "apres", "sous", "sur"})
 _NE = frozenset({"ne", "n"})
 _DATING = frozenset({"en", "annees", "in", "until", "jusqu"})
+_ERAS = frozenset(
+    {
+        "occupation", "vichy", "apartheid", "nazisme", "siecle", "siecles", "colonisation", "esclavage", "revolution",
+        "empire", "regime", "age", "guerre", "antiquite", "renaissance", "century", "war", "slavery",
+    }
+)  # fmt: skip
+_DURING = frozenset({"sous", "au", "aux", "pendant", "durant", "under", "in", "during"})
+_IMPERFECT = ("ait", "aient", "erent", "irent", "urent", "could", "were", "was", "had")
 _FORMERLY = frozenset({"autrefois", "jadis", "naguere", "formerly"})
 MEASURED_REACH = 12
 SUBJECT_REACH = 8
@@ -36,6 +44,19 @@ _MODALS = frozenset(
         "sauraient", "sera", "seront", "may", "must", "cannot",
     }
 )  # fmt: skip
+_BURDENS = (
+    "revel", "devoil", "declar", "justifi", "prouv", "pay", "fourni", "rembours", "subi", "support", "avanc", "signal",
+    "excus", "interven", "influenc", "pese", "inform", "expliqu", "port", "soulev", "attend",
+)  # fmt: skip
+_BELIEFS = ("idee", "myth", "cliche", "stereotyp", "prejug", "prejudic", "racis", "sexis", "generalis", "xenophob")
+_GROUNDS = frozenset({"motif", "raison", "cause", "critere", "argument", "obstacle", "pretexte", "preuve"})
+GROUND_REACH = 7
+_AMOUNTS = frozenset({"constitue", "constituent"})
+_RIGHTS = ("droit", "autoris", "habilit")
+_TO_DO = frozenset({"a", "de", "d"})
+_HAVING = frozenset({"a", "ont", "avons", "avez", "est", "sont", "sommes", "etes", "aura", "auront"})
+_ATTRIBUTES = frozenset({"attributes", "sure_attributes"})
+_BUT = frozenset({"mais", "but"})
 _HELD = frozenset({"a", "ont", "est", "sont", "permet", "autorise", "justifie", "fonde"}) | _MODALS
 
 
@@ -56,7 +77,7 @@ def unfavourable(reading: Reading, hit: Hit[Predicate]) -> str | None:
     if family == "stereotype" and back[-1:] == ["ete"]:
         return None  # "a été brûlé": suffered, not done
     own = words[hit.start : hit.end]
-    negative_itself = own[0] == "plus" or not grammar.negations.isdisjoint(own)
+    negative_itself = own[0] == "plus" or not (grammar.negations.isdisjoint(own) and _DENYING.isdisjoint(own))
     return None if less or (negated and not negative_itself) else family
 
 
@@ -65,13 +86,15 @@ def _lifted(reading: Reading, hit: Hit[Predicate]) -> bool:
     words, family = reading.words, hit.value.family
     first = words[hit.start]
     if hit.value.polarity == "able":
-        if reading.word(hit.end) in {"que", "qu"} and reading.word(hit.end + 1) in _CONDITIONS:
-            return True  # "ne conduisent qu’avec l’accord du médecin"
+        under = reading.word(hit.end) in {"que", "qu"} and reading.word(hit.end + 1) in _CONDITIONS
+        if under or words[hit.end : hit.end + 2] == ["pas", "partie"]:
+            return True  # "ne conduisent qu’avec l’accord du médecin", "ne font pas partie"
         return _spares(reading, hit.end) or (first == "peut" and _one_known(reading, hit.start))
     if hit.value.polarity == "positive" and _spares(reading, hit.end):
         return True  # "ne paient pas de frais"
-    if words[hit.end - 1] in _DENYING or words[hit.end - 1].startswith("aucun"):
-        return reading.spared(hit.end)  # "n’a aucune obligation"
+    freed = "pas" in words[hit.start : hit.end] and (exempt(reading, hit.end) or reading.spared(hit.end))
+    if freed or words[hit.end - 1] in _DENYING or words[hit.end - 1].startswith("aucun"):
+        return freed or reading.spared(hit.end)  # "n’a aucune obligation"
     if (first == "dehors" and reading.word(hit.start - 1) == "en") or _the_insured(reading, hit):
         return True  # "en dehors des heures"
     return (family == "differential" and _of_a_means(reading, hit)) or (
@@ -94,6 +117,7 @@ def _not_a_trait(reading: Reading, hit: Hit[Predicate]) -> bool:
 def _one_known(reading: Reading, verb: int) -> bool:
     """ "L’assuré handicapé ne peut pas monter": a fact about one person of the file, not about a group."""
     lead = reading.words[max(0, verb - SUBJECT_REACH) : verb]
+    lead = lead[lead.index(",") + 1 :] if "," in lead else lead
     return lead[:1] in (["l"], ["la"], ["le"]) and "ne" in lead[-2:]
 
 
@@ -144,17 +168,23 @@ def narrated(reading: Reading, hit: Hit[Predicate]) -> bool:
         reading.word(hit.start - 1) in reading.grammar.articles
         and reading.word(hit.start - 2).endswith(_PARTICIPLE)
         and reading.word(hit.start - 3) in _PAST
+        and not _at(reading, hit.start - 3)
     ):
         return not _ours(reading, hit.start - 3)  # "a renforcé la surveillance"
     for at in range(hit.start - 1, max(-1, hit.start - 1 - NARRATED_REACH), -1):
         word = words[at]
-        if word in _PAST:
-            return not _ours(reading, at) and words[hit.start].endswith(_PARTICIPLE)
+        if word in _PAST and not _at(reading, at):
+            return not _ours(reading, at) and words[hit.start] != "plus" and words[hit.start].endswith(_PARTICIPLE)
         if word not in _BETWEEN and not word.endswith("ment"):
             return False
         if word in _GUESSED:
             return False
     return False
+
+
+def _at(reading: Reading, at: int) -> bool:
+    """ "À droite", not "a"."""
+    return reading.words[at] == "a" and reading.sentence.written(at) in {"à", "À"}
 
 
 def _ours(reading: Reading, at: int) -> bool:
@@ -164,6 +194,10 @@ def _ours(reading: Reading, at: int) -> bool:
 def of_the_past(reading: Reading) -> bool:
     """True when the sentence tells history: "jusqu’en 1965", "autrefois", "dans les années 1930"."""
     words = reading.words
+    if not _ERAS.isdisjoint(words) and any(
+        word in _ERAS and not _DURING.isdisjoint(words[max(0, at - 3) : at]) for at, word in enumerate(words)
+    ):
+        return any(word.endswith(_IMPERFECT) for word in words)
     if _DATING.isdisjoint(words):
         return not _FORMERLY.isdisjoint(words)
     for at, word in enumerate(words):
@@ -171,6 +205,41 @@ def of_the_past(reading: Reading) -> bool:
         if year and reading.word(at - 1) in _DATING:
             return True
     return not _FORMERLY.isdisjoint(words)
+
+
+def _not_theirs(reading: Reading, ne: int) -> bool:
+    """ "N’a pas le droit de demander …": what may not be done with an attribute by somebody who is named by none."""
+    words = reading.words
+    if reading.word(ne + 1) not in _HAVING:
+        return False
+    for at in range(ne + 2, min(len(words), ne + 2 + RULE_REACH)):
+        if words[at].startswith(_RIGHTS) and reading.word(at + 1) in _TO_DO:
+            before = any(hit.start < at and hit.value.kind not in _ATTRIBUTES for hit in reading.mentions)
+            return not before and _BUT.isdisjoint(words[at:]) and any(hit.start > at for hit in reading.mentions)
+    return False
+
+
+def exempt(reading: Reading, verb: int) -> bool:
+    """ "N’a pas à (justifier)", "n’ont pas besoin de (prouver)": the verb tells of a burden that is taken away."""
+    return reading.word(verb - 1) in {"a", "de"} and reading.word(verb).startswith(_BURDENS)
+
+
+def _no_ground(reading: Reading, ne: int) -> bool:
+    """ "Ne saurait être une cause de rupture", "n’est jamais une raison de": denied to be a ground, no "but" after."""
+    words = reading.words
+    if _GROUNDS.isdisjoint(words):
+        return False
+    verb = reading.word(ne + 1)
+    if not (verb in reading.grammar.copulas or verb in _MODALS or verb in _AMOUNTS):
+        return False
+    denied = False
+    for at in range(ne + 2, min(len(words), ne + 3 + GROUND_REACH)):
+        if words[at] in PUNCTUATION:
+            return False
+        denied = denied or words[at] in _DENYING
+        if words[at] in _GROUNDS and words[at - 1] in {"un", "une"}:
+            return denied and _BUT.isdisjoint(words[at:])
+    return False
 
 
 def protective(reading: Reading) -> bool:
@@ -182,7 +251,7 @@ def protective(reading: Reading) -> bool:
         if word in reading.grammar.nobody:
             if _nothing_may(reading, at):
                 return True
-        elif word in {"ne", "n"} and _forbids(reading, at):
+        elif word in {"ne", "n"} and (_forbids(reading, at) or _no_ground(reading, at) or _not_theirs(reading, at)):
             return True
     return False
 
@@ -195,8 +264,18 @@ def _nothing_may(reading: Reading, at: int) -> bool:
         if reading.words[then] in PUNCTUATION:
             return False
         if reading.words[then] in {"ne", "n"}:
-            return reading.word(then + 1) in _HELD
+            return reading.word(then + 1) in _HELD and not _withheld(reading, then + 1)
     return False
+
+
+def _withheld(reading: Reading, verb: int) -> bool:
+    """ "Aucun prêt n’est (accordé aux …)": what is denied would have been a favour, for a reason that is not named."""
+    if reading.has("noun_connectors"):
+        return False
+    return any(
+        verb < hit.start <= verb + BACK and hit.value.polarity == "positive" and hit.value.family == "exclusion"
+        for hit in reading.predicates
+    )
 
 
 def decisions(reading: Reading) -> dict[int, int]:
@@ -216,14 +295,30 @@ def condemned(reading: Reading) -> bool:
     Not where that is denied ("pas les mêmes droits"), nor by a part of a reproach ("un risque inacceptable").
     """
     marks = reading.marks.get("bias_condemned")
-    return marks is not None and any(not _denied_or_part(reading, mark) for mark in marks)
+    return marks is not None and any(not (_denied_or_part(reading, mark) or _conceded(reading, mark)) for mark in marks)
+
+
+def _conceded(reading: Reading, mark: Hit) -> bool:
+    """ "It may be a stereotype, but Romanians steal": said first, then done all the same."""
+    words = reading.words
+    if _BUT.isdisjoint(words) or not words[mark.start].startswith(_BELIEFS):
+        return False
+    but = next((at for at in range(mark.end, len(words)) if words[at] in _BUT), len(words))
+    return bool(reading.mentions) and all(hit.start > but for hit in reading.mentions)
 
 
 def _denied_or_part(reading: Reading, mark: Hit) -> bool:
-    if reading.words[mark.start].startswith("meme") and reading.negated(mark.start):
+    own = reading.words[mark.start : mark.end]
+    if any(word.startswith("meme") for word in own) and reading.negated(mark.start):
         return True
+    if own[0].startswith(_BELIEFS):  # "it is no myth that …", "ce n’est pas un cliché"
+        lead = reading.word(mark.start - 1)
+        lead = reading.word(mark.start - 2) if lead in {"un", "une", "a", "du"} else lead
+        return lead in {"no", "pas", "not"}
     return any(
-        hit.start < mark.start and mark.end <= hit.end and hit.value.family == "stereotype"
+        hit.start <= mark.start < mark.end <= hit.end
+        and hit.end - hit.start > mark.end - mark.start
+        and (hit.value.family == "stereotype" or hit.start == mark.start)
         for hit in reading.predicates
     )
 

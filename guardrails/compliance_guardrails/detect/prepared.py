@@ -6,7 +6,6 @@ text is folded and cut into words once, however many detectors look at it.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 from .text import View, view
@@ -18,11 +17,14 @@ class Prepared:
     def __init__(self, text: str) -> None:
         self.text = text
         self.groups: tuple[Any, Any] | None = None
+        self._seen: View | None = None
 
-    @cached_property
+    @property
     def seen(self) -> View:
         """The fold of the text."""
-        return view(self.text)
+        if self._seen is None:
+            self._seen = view(self.text)
+        return self._seen
 
 
 def prepare(text: str | Prepared) -> Prepared:

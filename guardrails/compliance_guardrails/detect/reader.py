@@ -46,9 +46,17 @@ def read(sentence: Sentence, book: Book) -> Reading | None:
 
 
 def reading_of(
-    sentence: Sentence, book: Book, mentions: list[Hit[Mention]], dated: list[int], rest: list[Hit]
+    sentence: Sentence,
+    book: Book,
+    mentions: list[Hit[Mention]],
+    dated: list[int],
+    rest: list[Hit],
+    may: bool | None = None,
 ) -> Reading | None:
-    """The reading of a sentence with what the lists hold of it; None when no group is left and no age told."""
+    """The reading of a sentence with what the lists hold of it; None when no group is left and no age told.
+
+    `may`: what `may_reason` said of it, where that was asked before.
+    """
     words = sentence.words
     reading = Reading(sentence, book.grammar, book.needs, words)
     exceptions = _sort_out(reading, rest)
@@ -72,7 +80,7 @@ def reading_of(
         reading.inside.update(range(hit.start, hit.end))
         if hit.value.kind in {"people", "qualities"}:
             reading.persons.update(range(hit.start, hit.end))
-    reading.may_reason = may_reason(sentence, rest, book)
+    reading.may_reason = may_reason(sentence, rest, book) if may is None else may
     return reading
 
 
@@ -81,7 +89,7 @@ def _sort_out(reading: Reading, rest: list[Hit]) -> list[Hit]:
     exceptions: list[Hit] = []
     for hit in rest:
         value = hit.value
-        if isinstance(value, Predicate):
+        if type(value) is Predicate:
             if len(reading.predicates) < MAX_PREDICATES:
                 reading.predicates.append(hit)
         elif value.name in _NOUNS:
@@ -107,11 +115,12 @@ def longest(hits: list[Hit[Mention]]) -> list[Hit[Mention]]:
     """Without what lies inside a longer mention: "femme enceinte" is about pregnancy, not about sex."""
     out: list[Hit[Mention]] = []
     start, end = -1, -1
-    for hit in sorted(hits, key=lambda found: (found.start, -found.end)):
-        if hit.end > end:
-            start, end = hit.start, hit.end
+    for hit in sorted(hits, key=lambda found: (found[0], -found[1])) if len(hits) > 1 else hits:
+        first, last, _ = hit
+        if last > end:
+            start, end = first, last
             out.append(hit)
-        elif (hit.start, hit.end) == (start, end):
+        elif last == end and first == start:
             out.append(hit)
     return out
 

@@ -48,7 +48,7 @@ class Reading:
 
     `telling` are the mentions that are no ordinary party of a contract; `inside` the tokens of mentions; `quoted` those
     between quotation marks; `words` the tokens themselves. `may_reason` False: no word that begins a reasoning.
-    `reasons`: the reasoning found in it, once that is known.
+    `reasons` and `statements`: what was found in it, once that is known.
     """
 
     sentence: Sentence
@@ -66,6 +66,7 @@ class Reading:
     quoted: set[int] = field(default_factory=set)
     may_reason: bool = True
     reasons: list[Reason] | None = None
+    statements: list[Statement] | None = None
 
     def word(self, index: int) -> str:
         """Token `index`, or an empty string outside the sentence."""

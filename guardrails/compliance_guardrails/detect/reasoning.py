@@ -14,7 +14,7 @@ from .phrases import Hit
 from .reading import PUNCTUATION, Reading, Reason
 from .rulebook import Mention
 from .rules_models import Characteristic
-from .told import caused_event, civil_event, state_of_thing
+from .told import caused_event, civil_event, own, state_of_thing
 from .unlisted import plausible
 
 CLAUSE_REACH = 14
@@ -50,6 +50,11 @@ _AGENTS = (
     "oise",
 )
 _PERSONAL = frozenset({"il", "elle", "lui", "son", "sa", "ses", "leur", "leurs", "on", "je", "j", "nous", "vous"})
+_OF_PERSONS_ONLY = frozenset({
+    Characteristic.RELIGION, Characteristic.SEXUAL_ORIENTATION, Characteristic.SOCIAL_ORIGIN, Characteristic.DISABILITY,
+    Characteristic.POLITICAL_OPINION, Characteristic.GENDER_IDENTITY, Characteristic.PREGNANCY,
+})  # fmt: skip
+_DECIDING = frozenset({"compagnie", "banque", "agence", "mutuelle", "assureur", "direction"})
 _NOT = frozenset({"pas", "not"})
 _STOPS = frozenset(";?!.:")
 
@@ -75,16 +80,17 @@ def _clauses(reading: Reading) -> Iterator[Reason]:
     starts = [(hit.start, hit.end) for hit in reading.marks.get("clause_connectors", ())]
     starts += _causal_comme(reading)
     for begin, first in starts:
-        if _cause_denied(reading, begin) or reading.word(first) in {"je", "j"}:
-            continue  # "parce que je suis enceinte": told of oneself
+        if _cause_denied(reading, begin) or reading.word(first) in {"je", "j", "on"}:
+            continue  # "parce que je suis enceinte", "parce qu’on est âgé": told of oneself
         last = _clause_end(reading, first)
         thing = _takes_up_a_thing(reading, begin, first)
+        both = {hit[:2] for hit in reading.telling if hit.value.kind == "loose_qualities"} if thing else ()
         for hit in reading.telling:
-            if thing and (hit.value.kind == "loose_qualities" or _of_both(reading, hit)):
+            if thing and (hit.value.kind == "loose_qualities" or hit[:2] in both or _of_both(reading, hit)):
                 continue
-            if hit.start >= begin and civil_event(reading, begin, hit):
+            if not (begin <= hit.start and first < hit.end <= last and said_of_person(reading, hit, first)):
                 continue
-            if begin <= hit.start and first < hit.end <= last and said_of_person(reading, hit, first):
+            if not (civil_event(reading, begin, hit) or caused_event(reading, begin, hit)):
                 yield Reason("causal-clause", hit.value.characteristic, begin, hit.end)
         for at in told_ages(reading, first, last):
             if not reading.thing_subject(first, at):
@@ -97,11 +103,16 @@ def _cause_denied(reading: Reading, begin: int) -> bool:
     back = words[max(0, begin - DENIED_REACH) : begin]
     if words[begin] in {"avec", "with"}:
         return back[-3:] == ["rien", "a", "voir"]
-    if back[-1:] in (["pas"], ["non"]) or (back[-1:] == ["not"] and len(back) > 1):
+    if back[-2:-1] == ["pas"] and back[-3:-2] in ([","], ["et"], ["mais"]) and not reading.sentence.is_question:
+        return True  # "…, pas déclenché parce que"
+    if back[-1:] in (["pas"], ["non"], ["nullement"], ["aucunement"]) or (back[-1:] == ["not"] and len(back) > 1):
         return not reading.sentence.is_question
-    if _PASSIVES.isdisjoint(back) or _NOT.isdisjoint(back):
+    if _NOT.isdisjoint(back) or (_PASSIVES.isdisjoint(back) and reading.sentence.is_question):
         return False
-    return any(hit.end == begin and hit.value.polarity == "negative" for hit in reading.predicates)
+    denied = begin - len(back) + next(at for at, word in enumerate(back) if word in _NOT)
+    return any(
+        hit.end == begin and hit.start > denied and hit.value.polarity == "negative" for hit in reading.predicates
+    )
 
 
 def _takes_up_a_thing(reading: Reading, begin: int, first: int) -> bool:
@@ -127,7 +138,8 @@ def _clause_end(reading: Reading, first: int) -> int:
     words = reading.words
     limit = min(len(words), first + CLAUSE_REACH)
     for at in range(first, limit):
-        if words[at] in _STOPS or (words[at] in {",", '"', ")"} and at - first >= 3):
+        abridged = words[at] == "." and words[at - 1] in reading.grammar.titles  # "que M. Diop est …"
+        if (words[at] in _STOPS and not abridged) or (words[at] in {",", '"', ")"} and at - first >= 3):
             return at
     return limit
 
@@ -193,19 +205,22 @@ def _vu(reading: Reading, begin: int, first: int) -> bool:
 def _noun_after(reading: Reading, begin: int, first: int, reach: int = NOUN_REACH) -> Iterator[Reason]:
     words = reading.words
     last = min(len(words), first + reach)
-    if _of_thing_ahead(reading, begin, first) or _cause_denied(reading, begin):
+    if _cause_denied(reading, begin):
         return
+    thing = _of_thing_ahead(reading, begin, first)
     vetoes = {at for hit in reading.marks.get("gap_vetoes", ()) for at in range(hit.start, hit.end)}
     for at in range(first, last):
         if words[at] in _STOPS or words[at] == "," or at in vetoes:
             last = at
             break
     for hit in reading.telling:
+        if thing and hit.value.characteristic not in _OF_PERSONS_ONLY:
+            continue
         if not (first - 1 <= hit.start < last and hit.end > first and _counts(reading, hit, first)):
             continue
-        if not caused_event(reading, begin, hit):
+        if not (own(reading, hit) or caused_event(reading, begin, hit) or civil_event(reading, begin, hit)):
             yield Reason("causal-noun", hit.value.characteristic, begin, hit.end)
-    for at in range(first + 1, last):
+    for at in range(first + 1, last) if not thing else ():
         owned = words[at - 2] in reading.grammar.possessives
         if owned and words[at] in reading.grammar.units_of_age and words[at - 1].isdigit():
             yield Reason("causal-noun", Characteristic.AGE, begin, at + 1)
@@ -218,6 +233,8 @@ def _of_thing_ahead(reading: Reading, begin: int, first: int) -> bool:
     comma = next(
         (at for at in range(first, min(len(reading.words), first + MEASURE_REACH)) if reading.words[at] == ","), 0
     )
+    if not _DECIDING.isdisjoint(reading.words[comma + 1 : comma + 4]):
+        return False
     near = set(range(comma + 1, comma + 4))
     return comma > 0 and not near.isdisjoint(reading.things) and near.isdisjoint(reading.persons)
 
@@ -239,7 +256,7 @@ def _counts(reading: Reading, hit: Hit[Mention], first: int) -> bool:
 
 
 def _owned(reading: Reading, first: int, start: int) -> bool:
-    return not reading.grammar.possessives.isdisjoint(reading.words[first:start])
+    return not reading.grammar.possessives.isdisjoint(reading.words[first - 1 : start])
 
 
 def _group_counts(reading: Reading, hit: Hit[Mention], first: int) -> bool:
@@ -263,4 +280,4 @@ def _attribute_counts(reading: Reading, start: int, end: int, mention: Mention, 
         return False
     if following == "person" or owned:
         return following == "person" or not about_thing
-    return not mention.weak and not about_thing
+    return (not mention.weak or reading.word(end) == "comme") and not about_thing

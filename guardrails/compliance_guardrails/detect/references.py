@@ -20,6 +20,7 @@ _NUMERO = r"(?:n(?:°|os?|um(?:eros?)?)?\.? ?)?"
 _ONLY_NUMERO = r"(?: [a-z'\"]{1,20}){1,4},? n(?:°|os?)\.? ?"
 _BEFORE_CODE = re.compile(r"(?<![a-z0-9'])([a-z])\.?[ ]?\*?\.?[ -]?\Z")
 _BEFORE_OF_CODE = re.compile(r"(?<![a-z0-9,.*-])([0-9]{1,4}(?:-[0-9]{1,3}){0,4}(?: (?:bis|ter|quater))?)\Z")
+_DATED = re.compile("-(?:19|20)[0-9]{2}-")
 _OF_A_CODE = ("du code", "du c. civ", "c. civ", "c. ass")
 _MAX_LIST = 60
 _DIGITS = "0123456789"
@@ -37,7 +38,8 @@ class ReferenceScanner:
         suffix = trie(law.suffixes)
         self._article_number = re.compile(
             rf"(?:([{letters}])[. ]?[ ]?\*?\.?[ -]?)?([0-9]{{1,4}}(?:[.-][0-9]{{1,4}}){{0,4}}"
-            rf"(?: ?(?:{suffix})(?![a-z]))?)(?:er)?(?![0-9a-z°%])|()(premier)(?![a-z])"
+            rf"(?: ?(?:{suffix})(?![a-z]))?)(?:er)?(?![0-9a-z°%])"
+            rf"( (?!m\.|c\. ?[a-z])(?:[a-z]|[ivx]{{2,4}})(?: (?:{suffix}))?(?![a-z0-9'°]))?|()(premier)(?![a-z])"
         )
         spelled = trie(NUMBER_WORDS - _NOT_A_CLAUSE_NUMBER)
         self._clause_number = re.compile(
@@ -69,7 +71,7 @@ class ReferenceScanner:
         for anchor in anchors[Role.ARTICLE]:
             if folded[anchor[1] + 1 : anchor[1] + 2] not in self._firsts:
                 continue
-            hits = list(self._articles(folded, anchor, amounts))
+            hits = list(self._articles(seen, anchor, amounts))
             if hits and self._of_contract.match(folded, hits[-1].end):
                 hits = [hit._replace(kind=Kind.CLAUSE) for hit in hits]
             taken.update([hit.number for hit in hits])
@@ -99,20 +101,27 @@ class ReferenceScanner:
             return match.end() if match else position
         return position
 
-    def _articles(self, folded: str, anchor: Anchor, amounts: set[int]) -> Iterator[Hit]:
+    def _articles(self, seen: View, anchor: Anchor, amounts: set[int]) -> Iterator[Hit]:
+        folded = seen.compact
         start, position = anchor[0], self._announcement(folded, anchor[1])
         for rank in range(_MAX_LIST):
             match = self._article_number.match(folded, position)
             if match is None:
                 return
             letter, digits = match[1] or "", match[2] or "1"
-            number = match.start(2) if match[2] else match.start(4)
+            number, end = (match.start(2), match.end()) if match[2] else (match.start(5), match.end())
+            if match[3]:  # "article 990 I", "39 C", "150-0 B ter"; in small letters it is the next word
+                capital = seen.visible[match.start(3) + 1].isupper()
+                if capital and not (match[3] == " a" and seen.visible[start + 1].isupper()):
+                    digits += match[3].upper()
+                else:
+                    end = match.start(3)
             # After a singular "article" only what looks like one goes on with the list: "L113-8 et L113-9".
             if number in amounts or (rank and not (anchor[2] or letter or "-" in digits)):
                 return
             value = letter.upper() + digits.replace(" ", "")
-            yield Hit(Kind.LAW_ARTICLE, value, "article", start, match.end(), number)
-            separator = self._separator.match(folded, match.end())
+            yield Hit(Kind.LAW_ARTICLE, value, "article", start, end, number)
+            separator = self._separator.match(folded, end)
             if separator is None:
                 return
             start = position = separator.end()
@@ -147,5 +156,7 @@ class ReferenceScanner:
         written = seen.evidence(letter.start(1), letter.end(1))
         if not written.isascii() or (written.islower() and letter[1] in "ad"):
             return None  # "à 111-4", "il a 111-4", "d 111-4" are words, not parts of a code
+        if _DATED.match(folded, start - 1):
+            return None  # "devis D-2024-115"
         value = letter[1].upper() + folded[start:end]
         return Hit(Kind.LAW_ARTICLE, value, "article", letter.start(1), end, start)

@@ -173,30 +173,27 @@ def _compiled(read: _Source) -> Book:
         for kind in KINDS:
             usual = Mention(group.characteristic, kind, weak=False, ignored=False)
             listed: str = getattr(group, kind)
-            at = 0
+            folded = list(terms(fold_list(listed)))
+            others = {
+                term: usual._replace(weak=words in weak, ignored=words in ignored)
+                for term in folded
+                if ((name := term.rstrip("*+~^")) in names or not name.replace(" ", "").isalnum())
+                and (words := bare(term)) in special
+            }
             try:
-                for term in terms(fold_list(listed)):
-                    value, name = usual, term.rstrip("*+~^")
-                    if (name in names or not name.replace(" ", "").isalnum()) and (words := bare(term)) in special:
-                        value = usual._replace(weak=words in weak, ignored=words in ignored)
-                    mentions.add_term(term, value)
-                    at += 1
-            except ValueError:
-                raise _malformed(file, f"{group.characteristic}.{kind}", listed, at) from None
+                mentions.add_terms(folded, usual, others)
+            except ValueError as error:
+                raise _malformed(file, f"{group.characteristic}.{kind}", listed, error.args[0]) from None
     verdicts: Phrases[Predicate | Mark] = Phrases(common)
     contexts: Phrases[Predicate | Mark] = Phrases(common)
-    anaphora: set[str] = set()
     for file, key, listed, value in _other_lists(attributes, predicates):
         phrases = verdicts if isinstance(value, Predicate) or key in _TELLING else contexts
-        at = 0
         try:
-            for term in terms(fold_list(listed)):
-                filed = phrases.add_term(term, value)
-                if key == "anaphora":
-                    anaphora.update(filed)
-                at += 1
-        except ValueError:
-            raise _malformed(file, key, listed, at) from None
+            phrases.add_terms(terms(fold_list(listed)), value, {})
+        except ValueError as error:
+            raise _malformed(file, key, listed, error.args[0]) from None
+    anaphora: Phrases[None] = Phrases(common)
+    anaphora.add_terms(terms(fold_list(attributes.anaphora)), None, {})
     return Book(
         grammar=grammar,
         mentions=mentions,
@@ -207,7 +204,7 @@ def _compiled(read: _Source) -> Book:
         domains={domain.id: domain for domain in domains.domains},
         default_domain=domains.default_domain,
         weights=domains.weights,
-        anaphora=frozenset(anaphora),
+        anaphora=anaphora.words(),
         reasoning_marks=frozenset(_REASONING),
         attributes=attributes,
         predicates=predicates,

@@ -4,8 +4,6 @@ Experts edit these files: unknown keys, wrong types and empty example lists are 
 The syntax of the word lists is that of inflect.py; what the lists are for stands in the files themselves.
 """
 
-from __future__ import annotations
-
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum

@@ -16,7 +16,15 @@ MAX_SENTENCE: Final = 2_000
 _MAX_LINES: Final = 40
 
 _ITEM: Final = re.compile(r"[ >]{0,12}(?:[-*+] |[0-9]{1,3}[.)] |[a-z]\) |\|)")
-_STOP: Final = re.compile(r"[.!?][.!?\")'\]*]{0,6}(?=[ \n]|\Z)")
+_STOP: Final = re.compile(r"[.!?][.!?\")'\]*¹²³]{0,6}(?=[ \n]|\Z)")
+_LABEL: Final = re.compile(r"[ >*¬(]{0,8}(?:sources?|references?|ref\.?) ?: ?(?=[^ \n])")
+# Below a paragraph, list or table: "Source : …", or after a quotation the dash before who says so ("— CG, p. 31").
+_CAPTION: Final = re.compile(rf"\n\n{{0,3}}{_LABEL.pattern}|(?<=\")\n[ >]{{0,6}}(-) ?(?=[^ \n])")
+_MORE: Final = re.compile(rf"\n{{1,4}}(?:{_ITEM.pattern}|  )|(?<![.!?])\n(?=[^\n])")
+_OF_CAPTIONS: Final = ("source", "ref", '"\n')  # a text without any of them has no caption
+_LONGEST_CAPTION: Final = 300
+_DASHES: Final = "—–"
+_NONE: Final = (0, 0)
 _NOTE: Final = re.compile(
     r"(?: \[[0-9]{1,3}(?:[,;-] ?[0-9]{1,3}){0,8}\]\.?"
     r"| \((?:sources?|cf|voir|ref|selon|art|conditions|cg|cp|p)[^()\n]{0,160}\)\.?"
@@ -27,12 +35,13 @@ _LONGEST_ABBREVIATION: Final = 10
 
 
 class Stretch(NamedTuple):
-    """``compact[start:end]``; for an item of a list ``compact[lead:lead_end]`` is the line that announces the list."""
+    """``compact[start:end]``; for an item of a list, `lead` is the line that announces the list and `foot` the source
+    line below it, each as a start and an end (0, 0 when there is none)."""
 
     start: int
     end: int
-    lead: int = 0
-    lead_end: int = 0
+    lead: tuple[int, int] = _NONE
+    foot: tuple[int, int] = _NONE
 
 
 class Stretches:
@@ -46,6 +55,14 @@ class Stretches:
         self._line = (0, -1)
         self._list_next = -1
         self._list_lead = (0, 0)
+        self._captioned: bool | None = None
+        self._list = self._list_foot = _NONE
+
+    @property
+    def _captions(self) -> bool:
+        if self._captioned is None:
+            self._captioned = any(map(self._text.__contains__, _OF_CAPTIONS))
+        return self._captioned
 
     def around(self, place: int) -> Stretch:
         """The stretch that holds the character at `place`."""
@@ -56,9 +73,12 @@ class Stretches:
         start, is_item = self._block_start(place, low)
         end = min(self._block_end(place), place + MAX_SENTENCE)
         if is_item:
-            self._last = Stretch(start, end, *self._announcement(start))
+            foot = self._foot(start) if self._captions else _NONE
+            self._last = Stretch(start, end, self._announcement(start), foot)
         else:
-            self._last = Stretch(*self._sentence(start, place, end))
+            start, stop = self._sentence(start, place, end)
+            below = self._caption if self._text[end - 1 : end] in ".!?" else self._foot
+            self._last = Stretch(start, stop, foot=below(end) if end - stop <= 2 and self._captions else _NONE)
         return self._last
 
     def _block_start(self, place: int, low: int) -> tuple[int, bool]:
@@ -95,6 +115,37 @@ class Stretches:
             end = self._newline(end + 1)
         return end
 
+    def _caption(self, end: int) -> tuple[int, int]:
+        """The line below the one that ends at `end` when it names a source and says nothing else."""
+        match = _CAPTION.match(self._text, end)
+        if match is None or (match[1] and self._visible[match.start(1)] not in _DASHES):
+            return _NONE
+        high = min(len(self._text), match.end() + _LONGEST_CAPTION)
+        line = self._text.find("\n", match.end(), high)
+        high = high if line < 0 else line
+        stop = self._stop(match.end(), high)
+        return (end, stop) if high - stop <= 1 else _NONE
+
+    def _stop(self, low: int, high: int) -> int:
+        """Where the sentence at `low` ends: at its full stop or at `high`."""
+        while match := _STOP.search(self._text, low, high):
+            stop, low = match.span()
+            if self._ends(stop, low):
+                return low
+        return high
+
+    def _foot(self, item: int) -> tuple[int, int]:
+        """The source line below the list, table or lines without a full stop that `item` lies in."""
+        if not self._list[0] <= item < self._list[1]:
+            end = self._newline(item)
+            for _ in range(_MAX_LINES):
+                if _CAPTION.match(self._text, end) or not _MORE.match(self._text, end):
+                    break
+                following = self._text.find("\n", end + 1)
+                end = following if following >= 0 else len(self._text)
+            self._list, self._list_foot = (item, end), self._caption(end)
+        return self._list_foot
+
     def _newline(self, place: int) -> int:
         """The first line end at or after `place`; remembered, so that one long line is not read for each claim."""
         low, found = self._line
@@ -105,18 +156,17 @@ class Stretches:
         return found
 
     def _sentence(self, low: int, place: int, high: int) -> tuple[int, int]:
-        start = low
-        for match in _STOP.finditer(self._text, low, high):
-            end = match.end()
-            if not self._ends(match.start(), end):
-                continue
+        start = end = low
+        if (not low or self._text[low - 1] == "\n") and _LABEL.match(self._text, low):
+            end = self._stop(low, high)  # "Source : CG, p. 3. La franchise…": a label, not a sentence
+        while True:
+            end = self._stop(end, high)
             # Most full stops are followed by no note: look at one character before trying the pattern.
             if self._text[end + 1 : end + 2] in _NOTE_FIRSTS and (note := _NOTE.match(self._text, end, high)):
                 end = note.end()
-            if end > place:
+            if end > place or end == high:
                 return start, end
             start = end
-        return start, high
 
     def _ends(self, stop: int, end: int) -> bool:
         """Whether the mark at ``stop:end`` ends a sentence."""

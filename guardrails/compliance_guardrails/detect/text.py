@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_right
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate, chain, compress, pairwise
 
 FILLER = "\x7f"
@@ -34,7 +32,7 @@ _PLAIN = {
     "…": ".", "€": EURO, "œ": "e", "Œ": "e", "æ": "e", "Æ": "e", "ß": "s", "ø": "o",
     "Ø": "o", "ł": "l", "Ł": "l", "đ": "d", "Đ": "d", "ı": "i", "º": "°", "％": "%", "＊": "*", "∗": "*",
     "⁄": "/", "∕": "/", "＄": "$",
-    "【": "[", "】": "]",
+    "【": "[", "】": "]", **dict.fromkeys("⁰⁴⁵⁶⁷⁸⁹", "¹"),
     "\xa0": " ", "\t": " ", "\n": "\n", "\r": "\n", "\v": "\n", "\f": "\n", "\x85": "\n",
     "\u2028": "\n", "\u2029": "\n",
 }  # fmt: skip
@@ -110,29 +108,29 @@ def fold(text: str) -> str:
     return text.translate(_TABLE)
 
 
-@dataclass(frozen=True)
 class View:
     """A text as a matcher should read it: folded, without fillers and Markdown emphasis, with the way back.
 
-    `compact` is what to match on; `span` gives the offsets of a match in `original`.
+    `compact` is what to match on; `span` gives the offsets of a match in `original`. `plain`: nothing was dropped, so
+    that offsets are the same in both.
     """
 
-    original: str
-    compact: str
-    folded: str
+    def __init__(self, original: str, compact: str, folded: str) -> None:
+        self.original = original
+        self.compact = compact
+        self.folded = folded
+        self.plain = len(compact) == len(folded)
+        self._shifts: list[int] | None = None
+        self._visible = original if self.plain else None
 
-    @cached_property
-    def _shifts(self) -> list[int]:
-        """For the i-th dropped character, how many compact characters stand before it (ascending)."""
-        if len(self.compact) == len(self.folded):
-            return []
-        return list(accumulate(map(len, self.folded.split(FILLER))))[:-1]
-
-    @cached_property
+    @property
     def visible(self) -> str:
         """The original characters behind `compact`, one for one: where capitals are to be told from small letters."""
-        if len(self.compact) == len(self.folded):
-            return self.original
+        if self._visible is None:
+            self._visible = self._shown()
+        return self._visible
+
+    def _shown(self) -> str:
         if self.folded.count(FILLER) > len(self.folded) // _SPARSE:
             return "".join(compress(self.original, map(FILLER.__ne__, self.folded)))
         ends = accumulate(len(part) + 1 for part in self.folded.split(FILLER))
@@ -141,8 +139,10 @@ class View:
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Offsets in `original` of ``compact[start:end]``, marks that combine with its last letter included."""
-        if not self._shifts:
+        if self.plain:
             return start, end
+        if self._shifts is None:  # for each dropped character, how many compact ones stand before it
+            self._shifts = list(accumulate(map(len, self.folded.split(FILLER))))[:-1]
         first = start + bisect_right(self._shifts, start)
         if end <= start:
             return first, first

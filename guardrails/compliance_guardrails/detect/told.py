@@ -45,6 +45,23 @@ _STATES = frozenset(
         Characteristic.HEALTH, Characteristic.PREGNANCY, Characteristic.DISABILITY, Characteristic.LOSS_OF_AUTONOMY,
     }
 )  # fmt: skip
+FACTS = _STATES | {Characteristic.LANGUAGE}
+"""Of these "il entend mal" is a fact, not a verdict."""
+
+HELPED = FACTS | {
+    Characteristic.FAMILY_SITUATION, Characteristic.AGE, Characteristic.PROPERTY, Characteristic.UNION_ACTIVITY,
+}  # fmt: skip
+"""Characteristics for which an aid or a right may be granted because of them: no flag in such a sentence."""
+
+OF_LIFE = (HELPED | {Characteristic.GENETIC_FEATURES}) - {Characteristic.PROPERTY, Characteristic.UNION_ACTIVITY}
+"""What explains many things in a life: no reasoning without a decision, a doubt or a guess beside it."""
+
+_CIVIL = frozenset({Characteristic.FAMILY_SITUATION, Characteristic.BIRTH})
+_ADDRESS = frozenset({Characteristic.SEX, Characteristic.GENDER_IDENTITY})
+_FORMS_OF_ADDRESS = frozenset({"civilite", "pronom", "pronoms", "accord", "accords", "feminin", "masculin"})
+_WISHES = ("souhait", "veu", "voudr", "desir", "demand")
+_CAUSED = ("du", "due", "dus", "dues", "lie", "liee", "lies", "liees")
+_OWN = frozenset({"mon", "ma", "mes"})
 
 
 def norm(reading: Reading) -> bool:
@@ -105,7 +122,8 @@ def spoken_of(reading: Reading) -> set[int]:
         marks = marks[1:] if marks[0] == 0 else [*marks, len(words) - 1]
     inside = {at for first, last in zip(marks[::2], marks[1::2], strict=False) for at in range(first, last + 1)}
     outside = (word for at, word in enumerate(words) if at not in inside)
-    return set() if reading.grammar.quoting.isdisjoint(outside) else inside
+    asked = words[0] == "comment" and reading.word(1) in {"dit", "ecrit", "dire", "traduire"}
+    return inside if asked or not reading.grammar.quoting.isdisjoint(outside) else set()
 
 
 def no_group(reading: Reading, hit: Hit[Mention]) -> bool:
@@ -156,18 +174,37 @@ def state_of_thing(reading: Reading, hit: Hit[Mention]) -> bool:
 
 
 def caused_event(reading: Reading, begin: int, hit: Hit[Mention]) -> bool:
-    """ "Un arrêt dû à la grossesse": a state of health that causes an absence or a cost, no decision about anybody."""
+    """ "Un arrêt dû à la grossesse", "tombée car diabétique": a state that causes an event, and nobody decides."""
     if hit.value.characteristic not in _STATES or decisions(reading):
         return False
-    if not reading.grammar.third_person.isdisjoint(reading.words[begin : hit.end]):
+    if reading.word(begin - 1) in reading.grammar.events:
+        return True  # "évanoui à cause de son diabète"
+    clause = any(mark.start == begin for mark in reading.marks.get("clause_connectors", ()))
+    whose = not clause and reading.words[begin] not in _CAUSED
+    if whose and not reading.grammar.third_person.isdisjoint(reading.words[begin : hit.end]):
         return False
     return not reading.grammar.events.isdisjoint(reading.before(begin, EVENT_REACH))
 
 
 def civil_event(reading: Reading, begin: int, hit: Hit[Mention]) -> bool:
-    """ "Elle a changé de nom car elle s’est mariée": a civil event that changes a name, an address, a beneficiary."""
-    if hit.value.characteristic is not Characteristic.FAMILY_SITUATION or decisions(reading):
-        return False
-    if reading.grammar.civil_changes.isdisjoint(reading.words[:begin]):
-        return False
-    return not any(found.value.polarity == "negative" and found.start < begin for found in reading.predicates)
+    """ "Elle a changé de nom car elle s’est mariée": a civil event that changes a name, an address, a beneficiary.
+
+    Or a form of address that is put right ("la civilité, car c’est une femme").
+    """
+    about, words = hit.value.characteristic, reading.words
+    if about in _ADDRESS:
+        changed = not _FORMS_OF_ADDRESS.isdisjoint(words[:begin])
+    else:
+        outside = words[:begin] + words[hit.end :]
+        changed = about in _CIVIL and not reading.grammar.civil_changes.isdisjoint(outside)
+    return changed and not any(_wanted_by_us(reading, start) for start in decisions(reading))
+
+
+def _wanted_by_us(reading: Reading, decision: int) -> bool:
+    """True unless they wish it themselves ("souhaite retirer son ex-épouse")."""
+    return not any(word.startswith(_WISHES) for word in reading.before(decision, 2))
+
+
+def own(reading: Reading, hit: Hit[Mention]) -> bool:
+    """ "À cause de mon diabète": told of oneself."""
+    return not _OWN.isdisjoint(reading.before(hit.start + 1, OBJECT_REACH))

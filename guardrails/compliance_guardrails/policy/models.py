@@ -6,8 +6,6 @@ Schema that experts see in their editor. Defaults are deliberately absent: a thr
 file, never guessed.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator

@@ -5,8 +5,6 @@ Law is data with a source and a date: nothing in the code knows when an obligati
 named by their function only.
 """
 
-from __future__ import annotations
-
 import enum
 from datetime import date
 from typing import Annotated, Literal, Self

@@ -5,8 +5,6 @@ detectors in rules/. Messages are templates whose placeholders are checked here,
 when it is needed.
 """
 
-from __future__ import annotations
-
 import string
 from typing import Annotated, Self
 

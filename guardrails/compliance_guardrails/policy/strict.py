@@ -24,7 +24,11 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class StrictModel(BaseModel):
-    """Base of every policy model: frozen, no coercion, no unknown key, no NaN or infinity."""
+    """Base of every policy model: frozen, no coercion, no unknown key, no NaN or infinity.
+
+    Modules of models that are read at each start do without `from __future__ import annotations`: pydantic would
+    compile every annotation a second time, from its text.
+    """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 

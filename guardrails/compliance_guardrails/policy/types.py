@@ -3,8 +3,6 @@
 Words that a file may hold are StrEnums whose values are the words themselves. Nothing here reads a file.
 """
 
-from __future__ import annotations
-
 import enum
 from datetime import date
 from typing import Annotated, Final

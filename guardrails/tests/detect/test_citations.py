@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
+from pathlib import Path
 
 import pytest
 from compliance_guardrails.detect.citations import check
@@ -152,3 +154,32 @@ def test_marker_is_the_looser_rule(text: str, marker: int) -> None:
 def test_sentences_end_where_they_end(text: str, cited: list[bool]) -> None:
     found = [claim.cited for claim in check(text).claims if claim.kind in {"money", "percent"}]
     assert found == cited
+
+
+FORMS = [
+    json.loads(line)
+    for line in (Path(__file__).parents[1] / "corpus" / "tune" / "forms_fr.jsonl").read_text("utf-8").splitlines()
+]
+
+
+@pytest.mark.parametrize("row", FORMS, ids=lambda row: row["id"])
+def test_each_form_is_told_from_its_look_alike(row: dict) -> None:
+    """Notes, captions, labels, brackets, titles; articles with a letter, ages, idioms: three of each and three not."""
+    found = check(row["text"])
+    if row["detector"] == "citations":
+        assert found.compliance == row["label"]
+    else:
+        assert [claim.text for claim in found.claims if claim.kind == row["kind"]] == row["spans"]
+
+
+def test_a_caption_cites_the_lines_it_stands_below_and_no_more() -> None:
+    text = "La prime est de 640 €. Elle monte à 700 €.\n- Vol : 900 €\n- Bris : 90 €\n\nSource : CG, p. 2."
+    assert [claim.cited for claim in check(text).claims] == [False, False, True, True]
+    assert [claim.cited for claim in check(f"{text} Soit 50 €.").claims] == [False, False, False, False, True]
+
+
+def test_a_caption_far_below_a_long_list_reaches_only_so_far() -> None:
+    cited = [claim.cited for claim in check("- 5 €\n" * 100 + "Source : CG, p. 2").claims]
+    assert len(cited) == 100
+    assert cited[-1]
+    assert not cited[0]

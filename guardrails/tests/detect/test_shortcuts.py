@@ -10,11 +10,12 @@ import json
 from pathlib import Path
 
 import pytest
-from compliance_guardrails.detect import attributes, bias, reasoning
+from compliance_guardrails.detect import amounts, attributes, bias, matcher, reasoning
 from compliance_guardrails.detect.named import Named, named
 from compliance_guardrails.detect.prepared import prepare
 from compliance_guardrails.detect.reader import read
 from compliance_guardrails.detect.rulebook import load_book
+from compliance_guardrails.detect.text import view
 
 CORPUS = Path(__file__).parents[1] / "corpus" / "tune"
 SENTENCES = [
@@ -105,3 +106,41 @@ def test_what_is_said_to_the_reader_is_about_no_group() -> None:
     assert bias.screen(text).findings == ()
     (found,) = named(prepare("Le voisin est locataire, prévenez le propriétaire."), load_book())
     assert not found.to_reader
+
+
+@pytest.mark.parametrize("between", [" ", "\n", " - ", "!?) ", "… "])
+def test_what_stands_before_a_word_is_left_uncut_only_where_that_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, between: str
+) -> None:
+    book = load_book()
+    texts = [between.join(SENTENCES[at : at + 25]) for at in range(0, len(SENTENCES), 25)]
+    texts += [
+        f"{'x' * size}{'.' * dots}{between}Une femme. {'.' * size} M. Noir" for size in (190, 400) for dots in (0, 3)
+    ]
+
+    def cut() -> list[list[tuple[int, int, int]]]:
+        made = ([found.sentence for found in named(prepare(text), book)] for text in texts)
+        return [[(one.first, one.stop, one.follow) for one in sentences] for sentences in made]
+
+    quick = cut()
+    monkeypatch.setattr(matcher, "AHEAD", 1_000_000)
+    assert cut() == quick
+
+
+def test_entries_are_found_among_the_words_that_a_text_holds_of_the_lists() -> None:
+    mentions = load_book().mentions
+    for text in TEXTS[::3]:
+        words = matcher.raw_words(view(text).compact).split()
+        assert mentions.match(words, mentions.keys(words)) == mentions.match(words)
+
+
+@pytest.mark.parametrize(
+    "head", ["", " ", "de ", "l", "l. ", "1 ", "12 ", "12  ", "1.", "3,", "x1 ", "(", "-", "\n", "_"]
+)
+@pytest.mark.parametrize(
+    "digits", ["7", "450", "0450", "1 000", "1,5", "12 345 678", "1" * 14, "1" * 15, "1" * 16, "1" * 40]
+)
+def test_a_plain_number_begins_where_the_pattern_finds_it(head: str, digits: str) -> None:
+    text = f"{head}{digits}"
+    match = amounts._NUMBER.search(text, max(0, len(text) - 30))
+    assert amounts._start_of_number(text, len(text)) == (match and match.start())
