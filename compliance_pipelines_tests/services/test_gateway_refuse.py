@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
 from collections.abc import Generator
+from pathlib import Path
 
 import httpx
 import pytest
 
+from compliance_pipelines_tests.services.litellm.gateway import ENVIRONMENT, ROOT
 from compliance_pipelines_tests.services.litellm.mock_model import say
-from compliance_pipelines_tests.services.litellm.setup import Bench, bench, policy_with
+from compliance_pipelines_tests.services.litellm.setup import Bench, bench, metric, policy_with
 
 UNCITED = "La franchise est de 150 €."
 NOTICE = "⚠️ Je ne dispose pas"
@@ -27,10 +30,14 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Generator[Bench]:
 @pytest.mark.parametrize("endpoint", ["chat", "messages", "responses"])
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_failing_rule_refuses_before_the_model(at: Bench, endpoint: str, stream: bool) -> None:
+    before = metric(at, "guardrail_errors_total", stage="pre_call")
     answer = getattr(at.client, endpoint)("panne-avant", stream=stream)
     assert answer.status == 503
     assert answer.message.startswith("Un contrôle de conformité n’a pas pu être effectué.")
     assert at.model.requests == []
+    assert metric(at, "guardrail_errors_total", stage="pre_call") == before + 1
+    stored = at.generation(answer.headers["x-litellm-call-id"].replace("-", ""))
+    assert stored["metadata"]["compliance_delivered"] == "blocked"
 
 
 @pytest.mark.usefixtures("own_failure")
@@ -40,6 +47,8 @@ def test_a_failing_rule_withholds_the_answer(at: Bench, endpoint: str) -> None:
     answer = getattr(at.client, endpoint)("question de retenue")
     assert answer.status == 503
     assert "secret" not in answer.raw
+    stored = at.generation(answer.headers["x-litellm-call-id"].replace("-", ""))
+    assert stored["metadata"]["compliance_delivered"] == "blocked"
 
 
 @pytest.mark.usefixtures("own_failure")
@@ -99,3 +108,29 @@ def test_departments_do_not_share_cached_answers(at: Bench) -> None:
     sinistres = at.client.chat(question).text()
     assert at.client.as_key("juridique").chat(question).text() != sinistres
     assert at.client.chat(question).text() == sinistres
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({}, "thresholds.yaml: grounding_floor: attendu un nombre"),
+        ({"COMPLIANCE_POLICY_DIR": "absent"}, "attendu un dossier de politique lisible"),
+        ({"COMPLIANCE_POLICY_DIR": "", "LANGFUSE_PUBLIC_KEY": "p", "LANGFUSE_SECRET_KEY": "s"}, "LANGFUSE_BASE_URL"),
+    ],
+)
+def test_a_gateway_that_cannot_start_says_why_in_one_line(tmp_path: Path, settings: dict[str, str], said: str) -> None:
+    """The proxy's own module stands for a proxy that is starting; its hundreds of lines hid the one that counts."""
+    policy = policy_with(tmp_path, ("thresholds.yaml", "grounding_floor: 0.35", "grounding_floor: 0,35"))
+    program = (
+        "import sys, types; sys.modules['litellm.proxy.proxy_server'] = types.ModuleType('started');"
+        "import compliance_guardrails.litellm_hook"
+    )
+    environment = {"PYTHONPATH": str(ROOT / "guardrails"), "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    done = subprocess.run(
+        [str(ENVIRONMENT / "bin" / "python"), "-c", program],
+        capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path,
+        env={**environment, "COMPLIANCE_POLICY_DIR": str(policy), **settings},
+    )  # fmt: skip
+    (line,) = done.stderr.splitlines()
+    assert said in line
+    assert done.returncode == 2

@@ -17,9 +17,10 @@ from compliance_pipelines_tests.services.litellm.gateway import ENVIRONMENT, ROO
 from compliance_pipelines_tests.services.litellm.mock_model import ModelStub, say
 from compliance_pipelines_tests.services.servers import ServerError
 
-MAX_BYTES = 360_000
-"""The wheel's present bound. The aim is 300 kB: a third of the wheel is the word lists of the bias screen, and cutting
-them to reach it cost seven points of recall on sentences that nobody tuned on."""
+MAX_BYTES = 395_000
+"""The wheel's present bound; the aim is 300 kB. A third of the wheel is the word lists of the bias screen, and cutting
+them cost seven points of recall on sentences that nobody tuned on. The rules that lift and join what they find weigh
+20 kB and took the precision of the attribute flags on such sentences from .61 to .94."""
 BROUGHT = {"pydantic", "pydantic_core", "annotated_types", "typing_extensions", "typing_inspection", "pyyaml"}
 BROUGHT |= {"pyahocorasick", "compliance_guardrails", "pip", "setuptools"}
 

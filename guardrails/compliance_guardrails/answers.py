@@ -15,6 +15,12 @@ from .detect.evidence import BiasScreen
 MAX_CODES: Final = 20
 """Codes in one header at most."""
 
+NOT_GUARDED: Final = (
+    "This endpoint is outside the compliance guardrails. Use /v1/chat/completions, /v1/completions, /v1/messages or "
+    "/v1/responses over HTTP."
+)
+"""The refusal of a way round the guardrails; for who programs a client, hence in English."""
+
 
 def headers_of(verdict: After, action: str) -> dict[str, str]:
     """The headers of a judged answer; empty when its screen does not act."""

@@ -25,12 +25,31 @@ CLIENT_CONTROLS: Final = frozenset(
 )
 """Metadata by which a client could move its call into another trace or keep its text out of it: taken off."""
 
+CLIENT_REWRITES: Final = frozenset({
+    # other words for the model than those that were judged, or the department's prompt moved or dropped
+    "extra_body", "litellm_system_prompt", "supports_system_message", "roles", "initial_prompt_value",
+    "final_prompt_value", "bos_token", "eos_token", "custom_prompt_dict", "hf_model_name", "chat_template",
+    "additional_drop_params", "ensure_alternating_roles", "user_continue_message", "assistant_continue_message",
+    "prompt_id", "prompt_variables", "prompt_label", "prompt_version", "prompt_environment", "mock_response",
+    # another model than the department's, or other words after a failure that the client provokes
+    "fallbacks", "context_window_fallbacks", "content_policy_fallbacks", "context_window_fallback_dict", "user_config",
+    "model_list", "router_settings_override", "model_alias_map", "specific_deployment", "deployment_id", "azure",
+    "custom_llm_provider", "silent_model", "litellm_credential_name", "use_litellm_proxy",
+    # an answer fetched later, unseen
+    "background",
+    # no text in the log, or no log
+    "no-log", "turn_off_message_logging", "litellm_disabled_callbacks", "litellm_request_debug",
+})  # fmt: skip
+"""Parameters of the gateway's own that a client could send to get round prompt, routing or trace: taken off."""
+
 EXEMPT: Final = "compliance_exempt"
 GATE_KEY: Final = "compliance_gate"
 """Fields of a key's own metadata, which only an administrator can set."""
 
 _CONTAINERS: Final = ("metadata", "litellm_metadata")
 _CALL_ID: Final = "x-litellm-call-id"
+_HEADERS: Final = ("langfuse_", "litellm-enable-", "litellm-disable-", "x-litellm-enable-", "x-litellm-disable-")
+"""Beginnings of headers that name a trace, hide its text or switch callbacks off."""
 
 
 @dataclass(slots=True)
@@ -79,18 +98,28 @@ def metadata_places(data: Mapping[str, Any]) -> list[object]:
 
 
 def take_client_controls(data: dict[str, Any]) -> None:
-    """Take off what a client may not decide: trace identity, masking, exclusion from the log, forged stamps."""
-    data.pop("no-log", None)
+    """Take off what a client may not decide: the words and the model asked, trace identity, masking, forged stamps."""
+    request = data.get("proxy_server_request")
+    sent = get(request, "body")
+    for name in CLIENT_REWRITES & data.keys():
+        # What an administrator has set for the key or the team is not in the body, and stays.
+        if not isinstance(sent, dict) or name in sent:
+            del data[name]
+    if not isinstance(data.get("stream"), bool | None):
+        # The gateway would ask the model for a stream, fail to read it, and quote it whole in its error.
+        data["stream"] = data["stream"] in (1, "true")
+    headers = [get(request, "headers")]
     for place in metadata_places(data):
         if isinstance(place, dict):
             for name in CLIENT_CONTROLS & place.keys():
                 del place[name]
             if "trace_metadata" in place:
                 place["trace_metadata"] = _unstamped(place["trace_metadata"])
-    headers = get(data.get("proxy_server_request"), "headers")
-    if isinstance(headers, dict):
-        for name in [name for name in headers if str(name).lower().startswith("langfuse_")]:
-            del headers[name]
+            headers.append(place.get("headers"))
+    for held in headers:
+        if isinstance(held, dict):
+            for name in [name for name in held if str(name).lower().startswith(_HEADERS)]:
+                del held[name]
 
 
 def _unstamped(given: object) -> dict[str, Any]:

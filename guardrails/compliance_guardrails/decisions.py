@@ -86,7 +86,7 @@ class Before:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What was found in one choice of an answer; `claims` is their number, None where they are not looked for."""
+    """What was found in one choice of an answer, or beside it; `claims` is their number, None where not looked for."""
 
     claims: int | None
     screen: BiasScreen
@@ -116,19 +116,21 @@ def read_score(places: Sequence[object]) -> Reading:
     found: list[float] = []
     reason: MissingReason | None = None
     for place in places:
-        if isinstance(place, Mapping) and place.get(SCORE_KEY) is not None:
-            reading = _score(place[SCORE_KEY])
-            if reading.value is None:
-                reason = reading.reason
-            else:
-                found.append(reading.value)
+        # Most places are empty or a plain dict; the check against the abstract class is dear.
+        if not place or not isinstance(place, (dict, Mapping)) or (given := place.get(SCORE_KEY)) is None:
+            continue
+        reading = _score(given)
+        if reading.value is None:
+            reason = reading.reason
+        else:
+            found.append(reading.value)
     return Reading(min(found)) if found else Reading(None, reason or MissingReason.ABSENT)
 
 
 def _score(given: object) -> Reading:
     if isinstance(given, str) and _PLAIN_NUMBER.fullmatch(given):
         value = float(given)
-    elif isinstance(given, int | float) and not isinstance(given, bool):
+    elif isinstance(given, (int, float)) and not isinstance(given, bool):
         try:
             value = float(given)
         except OverflowError:
@@ -209,7 +211,8 @@ def _alias(department: Department, asked: object) -> str | None:
     """The alias that serves the call. A caller without department keeps the model it may use."""
     if department.id != UNATTRIBUTED:
         return department.alias
-    return asked if isinstance(asked, str) else None
+    # The gateway answers several aliases at once with a list of answers: the first one serves.
+    return asked.split(",")[0].strip() if isinstance(asked, str) else None
 
 
 def _prompt(policy: Policy, department: Department, alias: str | None) -> str | None:
@@ -219,24 +222,38 @@ def _prompt(policy: Policy, department: Department, alias: str | None) -> str | 
     return (named or policy.prompt_for(department.alias)).body
 
 
-def after(policy: Policy, rules: Rules, origin: Origin, choices: Sequence[str]) -> After:
-    """Judge an answer: one text for each choice. The gravest choice decides; empty texts count for nothing."""
+def after(
+    policy: Policy,
+    rules: Rules,
+    origin: Origin,
+    choices: Sequence[str],
+    *,
+    asides: Sequence[str] = (),
+    citing: bool = True,
+) -> After:
+    """Judge an answer: one text for each choice, and one for the words beside it, which are only screened for bias.
+
+    The gravest decides; empty texts count for nothing. `citing` is False to leave the citation check out, where it has
+    failed.
+    """
     department = policy.department(origin.department)
     rule = policy.guardrails.bias_screen_of(origin.department)
     threshold = None if rule.threshold is None else Decimal(repr(rule.threshold))
     texts = [prepare(text) for text in choices]
     checks = [
-        citations.check(text, rules.detectors) if department.layers.citation_check and text.text else None
+        citations.check(text, rules.detectors) if citing and department.layers.citation_check and text.text else None
         for text in texts
     ]
     screens = [bias.screen(text, rule.domain, threshold, rules.book) for text in texts]
-    acting = tuple((at, screen) for at, screen in enumerate(screens) if screen.acts)
+    others = [(at, prepare(text)) for at, text in enumerate(asides) if text]
+    beside = [(at, bias.screen(text, rule.domain, threshold, rules.book)) for at, text in others]
+    acting = tuple((at, screen) for at, screen in (*enumerate(screens), *beside) if screen.acts)
     worst = max((screen for _, screen in acting), key=lambda screen: screen.total, default=None)
     finding = () if worst is None else (events.bias_finding(origin, worst, rule.action),)
     found = tuple(
         Choice(None if check is None else len(check.claims), screen)
         for check, screen in zip(checks, screens, strict=True)
-    )
+    ) + tuple(Choice(None, screen) for _, screen in beside)
     if worst is not None and rule.action is Action.BLOCK:
         return After(found, scores=(), events=finding, block=worst, warn=(), doubtful=())
     uncited = [claim for check in checks if check is not None for claim in check.claims if not claim.cited]
@@ -254,14 +271,9 @@ def after(policy: Policy, rules: Rules, origin: Origin, choices: Sequence[str]) 
 
 def _scores(origin: Origin, checks: Sequence[citations.CitationCheck | None]) -> tuple[Score, ...]:
     """One score of each kind for the whole answer: the lowest over its choices, none when no choice has a claim."""
-    made: list[Score] = []
-    for name in ScoreName:
-        values = [
-            value
-            for check in checks
-            if check is not None
-            and (value := check.compliance if name is ScoreName.CITATION_COMPLIANCE else check.marker) is not None
-        ]
-        if values:
-            made.append(Score(name, min(values), origin.department, origin.policy_digest))
-    return tuple(made)
+    judged = [check for check in checks if check is not None]
+    found = (
+        (ScoreName.CITATION_COMPLIANCE, [check.compliance for check in judged if check.compliance is not None]),
+        (ScoreName.CITATION_MARKER, [check.marker for check in judged if check.marker is not None]),
+    )
+    return tuple(Score(name, min(values), origin.department, origin.policy_digest) for name, values in found if values)

@@ -1,4 +1,4 @@
-"""The LiteLLM hook: `callbacks: ["compliance_guardrails.litellm_hook.hook"]`. The only module that imports litellm.
+"""The LiteLLM hook: `callbacks: ["compliance_guardrails.litellm_hook.hook"]`. It and `litellm_inside` import litellm.
 
 It carries out what `decisions` decides, on /v1/chat/completions, /v1/completions, /v1/messages and /v1/responses,
 streamed or not. An own failure never takes the gateway down: it is counted, logged without text, and the call goes on
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import partial
@@ -18,17 +19,30 @@ from fastapi import HTTPException  # ty: ignore[import-not-found]
 from litellm.integrations.custom_logger import CustomLogger  # ty: ignore[import-not-found]
 
 from . import calls, events, selfeval
-from .answers import blocked_codes, error_detail, findings_of, headers_of
+from .answers import NOT_GUARDED, blocked_codes, error_detail, findings_of, headers_of
+from .asides import asides_of
 from .calls import Call
-from .decisions import After, after, before
+from .decisions import After, after, before, read_score
 from .detect.evidence import BiasDetectedError, BiasScreen
 from .events import Delivered
+from .litellm_inside import complete, deferral_known, log_stream
 from .metrics import Metric, Stage
-from .payloads import Endpoint, Slot, endpoint_of, put, question_of, slots_of, texts_of, without_sources
+from .payloads import (
+    UNEXAMINED,
+    Endpoint,
+    Slot,
+    endpoint_of,
+    put,
+    question_of,
+    slots_of,
+    texts_of,
+    unexamined_of,
+    without_sources,
+)
 from .policy.types import OnError, Stream
 from .runtime import LOG, Runtime, show_log
 from .selfeval import Outcome
-from .streams import FINDINGS_KEY, GAP, StreamGuard
+from .streams import FINDINGS_KEY, GAP, StreamGuard, StreamTooLongError
 from .streams_events import dialect_of
 
 _OFF_LOOP: Final = 200_000
@@ -51,26 +65,48 @@ class RetrievalGroundingHook(CustomLogger):
     def __init__(self, runtime: Runtime) -> None:
         super().__init__()
         self.runtime = runtime
-        self._defers = _deferral_known()
+        self._defers = deferral_known()
 
     async def async_pre_call_hook(
         self, user_api_key_dict: Any, cache: Any, data: dict[str, Any], call_type: str
     ) -> dict[str, Any] | None:
         """Decide a call before the model; HTTP 400 when it is refused."""
         del cache
+        call_type = unexamined_of(data, call_type)
         endpoint = endpoint_of(call_type)
-        if endpoint is None:
-            return None
         runtime, started = self.runtime, time.perf_counter()
         try:
-            refusal = await self._before(user_api_key_dict, data, endpoint)
+            if endpoint is None:
+                refusal, reason = self._elsewhere(user_api_key_dict, data, call_type)
+            else:
+                refusal, reason = await self._before(user_api_key_dict, data, endpoint), "retrieval_gate_blocked"
         except Exception as error:  # noqa: BLE001 - an own failure must not take the gateway down
-            self._failed(Stage.PRE_CALL, error)
+            self._failed(Stage.PRE_CALL, error, data, _call_of(data))
             return data
-        runtime.metrics.observe(Stage.PRE_CALL, time.perf_counter() - started)
+        if endpoint is not None:
+            runtime.metrics.observe(Stage.PRE_CALL, time.perf_counter() - started)
         if refusal is not None:
-            raise RefusedError(400, refusal, "retrieval_gate_blocked")
-        return data
+            raise RefusedError(400, refusal, reason)
+        return None if endpoint is None else data
+
+    def _elsewhere(self, key: Any, data: dict[str, Any], call_type: str) -> tuple[str | None, str]:
+        """Refusal and reason of a call that is not examined: a score below the floor, or a way round the guardrails."""
+        runtime = self.runtime
+        places = calls.score_places(data)
+        way_round = call_type in UNEXAMINED
+        if (not way_round and read_score(places).value is None) or calls.key_flag(key, calls.EXEMPT):
+            return None, ""
+        call = Call(Endpoint.CHAT, runtime.origin_of(calls.caller_of(key)), calls.own_trace_id(data))
+        if way_round:
+            LOG.warning("endpoint not guarded call_type=%s department=%s", call_type, call.origin.department)
+            refusal, reason = NOT_GUARDED, "endpoint_not_guarded"
+        else:
+            decision = before(runtime.policy, runtime.rules, call.origin, None, places, "")
+            runtime.report(call.trace_id, decision.events)
+            refusal, reason = decision.refusal, "retrieval_gate_blocked"
+        if refusal is not None:
+            calls.stamp_refusal(data, call)
+        return refusal, reason
 
     async def _before(self, key: Any, data: dict[str, Any], endpoint: Endpoint) -> str | None:
         runtime = self.runtime
@@ -87,7 +123,14 @@ class RetrievalGroundingHook(CustomLogger):
         question = without_sources(asked)
         places = calls.score_places(data)
         decide = partial(before, policy, runtime.rules, origin, data.get("model"), places, question)
-        decision = decide() if len(question) <= _OFF_LOOP else await asyncio.to_thread(decide)
+        try:
+            decision = decide() if len(question) <= _OFF_LOOP else await asyncio.to_thread(decide)
+        except Exception as error:
+            if policy.guardrails.on_error is OnError.REFUSE:
+                raise
+            # A question that cannot be examined has its gate and its prompt all the same.
+            decision = before(policy, runtime.rules, origin, data.get("model"), places, "")
+            runtime.failed(Stage.PRE_CALL, error)
         if policy.department(origin.department).layers.grounding:
             runtime.metrics.count(Metric.REQUESTS, (origin.department, Stage.GROUNDING))
         runtime.report(call.trace_id, decision.events)
@@ -110,34 +153,43 @@ class RetrievalGroundingHook(CustomLogger):
             return response
         try:
             slots = slots_of(response)
-            verdict = await self._judge(call, texts_of(slots)) if slots else None
+            asides = asides_of(response, {slot.text for slot in slots})
+            verdict = await self._judge(call, texts_of(slots), asides) if slots or any(asides) else None
             if verdict is not None and verdict.block is None:
                 self._deliver(call, slots, response, verdict)
                 calls.stamp(data, call)
         except Exception as error:  # noqa: BLE001 - an own failure must not take the gateway down
-            self._failed(Stage.POST_CALL, error)
+            self._failed(Stage.POST_CALL, error, data, call)
             return response
         if verdict is not None and verdict.block is not None:
             self._refuse_biased(data, call, verdict.block)
         return response
 
-    async def _judge(self, call: Call, texts: Sequence[str]) -> After:
-        """Examine an answer, ask the small model where needed, report; fills `call.notices` and `call.headers`."""
+    async def _judge(self, call: Call, texts: Sequence[str], asides: Sequence[str]) -> After:
+        """Examine an answer, report, ask the small model where needed; fills `call.notices` and `call.headers`."""
         runtime, started = self.runtime, time.perf_counter()
         policy = runtime.policy
         department = call.origin.department
-        examine = partial(after, policy, runtime.rules, call.origin, texts)
-        verdict = examine() if sum(map(len, texts)) <= _OFF_LOOP else await asyncio.to_thread(examine)
+        examine = partial(after, policy, runtime.rules, call.origin, texts, asides=asides)
+        try:
+            verdict = examine() if sum(map(len, (*texts, *asides))) <= _OFF_LOOP else await asyncio.to_thread(examine)
+        except Exception as error:
+            if policy.guardrails.on_error is OnError.REFUSE:
+                raise
+            verdict = examine(citing=False)  # what the citation check cannot read is screened for bias all the same
+            runtime.failed(Stage.POST_CALL, error)
         runtime.metrics.observe(Stage.POST_CALL, time.perf_counter() - started)
         runtime.metrics.count(Metric.REQUESTS, (department, Stage.POST_CALL))
         call.headers.update(headers_of(verdict, policy.guardrails.bias_screen_of(department).action))
+        # Before the small model is asked: a client that leaves meanwhile has seen this answer, and it counts once.
+        call.finished = True
+        runtime.count_findings(department, [choice.screen for choice in verdict.choices])
+        runtime.report(call.trace_id, verdict.events, verdict.scores)
         low = await self._self_evaluate(call, texts, verdict.doubtful)
         for at in low:
             call.notices[at] = policy.guardrails.messages.low_self_confidence
-        doubt = (events.low_confidence(call.origin, 1),) if low else ()
-        call.finished = True
-        runtime.count_findings(department, [choice.screen for choice in verdict.choices])
-        runtime.report(call.trace_id, (*verdict.events, *doubt), verdict.scores)
+        if low:
+            runtime.report(call.trace_id, [events.low_confidence(call.origin, 1)])
         return verdict
 
     def _deliver(self, call: Call, slots: Sequence[Slot], response: Any, verdict: After) -> None:
@@ -175,7 +227,7 @@ class RetrievalGroundingHook(CustomLogger):
         started = time.perf_counter()
         try:
             reply = await asyncio.wait_for(
-                _complete(self.runtime.self_evaluation_model or rule.model, question, answer, rule.timeout_seconds),
+                complete(self.runtime.self_evaluation_model or rule.model, question, answer, rule.timeout_seconds),
                 rule.timeout_seconds,
             )
         except TimeoutError:
@@ -203,58 +255,62 @@ class RetrievalGroundingHook(CustomLogger):
         self._defer_stream_log(request_data, call, guard)
         try:
             async for chunk in response:
-                for piece in self._fed(guard, chunk):
+                for piece in await self._fed(request_data, call, guard, chunk):
                     yield piece
             for piece in await self._close(request_data, call, guard):
                 yield piece
-        except (GeneratorExit, asyncio.CancelledError):
-            self._hung_up(call, guard)
+        except RefusedError:
+            raise
+        except BaseException:  # the client left, or the model server broke off
+            self._broken_off(call, guard)
             raise
 
-    def _fed(self, guard: StreamGuard, chunk: Any) -> list[Any]:
+    async def _fed(self, data: dict[str, Any], call: Call, guard: StreamGuard, chunk: Any) -> list[Any]:
         """What may go out now that `chunk` has come."""
         if guard.broken:
             return [chunk]
         try:
             return guard.feed(chunk)
         except Exception as error:  # noqa: BLE001 - an own failure must not cut the stream
-            self._failed(Stage.STREAM, error)
-            return guard.give_up()
+            self._failed(Stage.STREAM, error, data, call if guard.buffer else None)
+            # Of an answer too long to be kept whole, what was kept is judged.
+            return await self._close(data, call, guard) if isinstance(error, StreamTooLongError) else guard.give_up()
 
     async def _close(self, data: dict[str, Any], call: Call, guard: StreamGuard) -> list[Any]:
         """The pieces still held, with notices and findings; HTTP 400 when the answer is blocked."""
         if guard.broken:
             return []
         try:
-            verdict = await self._judge(call, guard.texts())
+            verdict = await self._judge(call, guard.texts(), guard.asides())
             if verdict.block is None:
                 pieces = guard.finish(call.notices, findings_of(verdict.warn) if verdict.warn else None)
-                if call.notices:
+                if guard.noticed:
                     call.delivered = Delivered.PREPENDED if guard.buffer else Delivered.APPENDED
                 calls.stamp(data, call)
                 return pieces
         except Exception as error:  # noqa: BLE001 - an own failure must not cut the stream
-            self._failed(Stage.STREAM, error)
+            self._failed(Stage.STREAM, error, data, call if guard.buffer else None)
             return guard.give_up()
         self._refuse_biased(data, call, verdict.block)
         return []
 
-    def _hung_up(self, call: Call, guard: StreamGuard) -> None:
-        """The client left: what it has seen so far is judged all the same, without the small model."""
+    def _broken_off(self, call: Call, guard: StreamGuard) -> None:
+        """A stream without an end: what the client has seen is judged all the same, without the small model."""
         if call.finished or guard.broken or guard.buffer:
             return
         call.finished = True
-        try:
-            verdict = after(self.runtime.policy, self.runtime.rules, call.origin, guard.texts())
-            self.runtime.report(call.trace_id, verdict.events, verdict.scores)
-        except Exception as error:  # noqa: BLE001 - the client is gone; nothing else may fail
-            self.runtime.failed(Stage.STREAM, error)
+        texts, asides = guard.texts(), guard.asides()
+        judge = partial(self.runtime.judge_rest, call.trace_id, call.origin, texts, asides)
+        if sum(map(len, (*texts, *asides))) <= _OFF_LOOP:
+            judge()
+        else:  # nothing can be awaited here
+            asyncio.get_running_loop().run_in_executor(None, judge)
 
     def _defer_stream_log(self, data: Mapping[str, Any], call: Call, guard: StreamGuard) -> None:
         """Have the log record of a stream written after it is judged, with the text that was delivered."""
         record = data.get("litellm_logging_obj")
         if self._defers and record is not None and getattr(record, "_on_deferred_stream_complete", None) is None:
-            record._on_deferred_stream_complete = partial(_log_stream, record, call, guard)
+            record._on_deferred_stream_complete = partial(log_stream, record, call, guard)
 
     async def async_post_call_response_headers_hook(
         self,
@@ -277,11 +333,14 @@ class RetrievalGroundingHook(CustomLogger):
             self.runtime.failed(Stage.HEADERS, error)
         return headers
 
-    def _failed(self, stage: Stage, error: Exception) -> None:
+    def _failed(self, stage: Stage, error: Exception, data: dict[str, Any], call: Call | None) -> None:
         """Count and log an own failure; refuse the call when the policy says so."""
         self.runtime.failed(stage, error)
         rules = self.runtime.policy.guardrails
         if rules.on_error is OnError.REFUSE:
+            if call is not None:
+                calls.stamp_refusal(data, call)
+                call.finished = True
             raise RefusedError(503, rules.messages.guardrail_failed, "guardrail_error") from None
 
 
@@ -297,60 +356,16 @@ def _call_of(data: Mapping[str, Any]) -> Call | None:
     return getattr(data.get("litellm_logging_obj"), _ATTRIBUTE, None)
 
 
-async def _complete(model: str, question: str, answer: str, seconds: float) -> Any:
-    """The small model's reply, through the gateway's own router, kept out of the traces."""
-    from litellm.proxy.proxy_server import llm_router  # ty: ignore[import-not-found]
-
-    if llm_router is None:
-        raise RuntimeError("the gateway has no router")
-    asked: Any = selfeval.messages(question, answer)
-    reply: Any = await llm_router.acompletion(
-        model=model,
-        messages=asked,
-        max_tokens=selfeval.MAX_TOKENS,
-        temperature=0,
-        timeout=seconds,
-        num_retries=0,
-        **{"no-log": True},
-    )
-    return reply.choices[0].message.content
-
-
-def _deferral_known() -> bool:
-    """Whether this LiteLLM writes a log record when asked to, after the hooks: without that nothing is deferred."""
-    try:
-        from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER  # ty: ignore[import-not-found]
-        from litellm.proxy.common_request_processing import ProxyBaseLLMRequestProcessing  # ty: ignore[import-not-found]
-        from litellm.proxy.utils import ProxyLogging  # ty: ignore[import-not-found]
-    except ImportError:
-        return False
-    return (
-        hasattr(ProxyBaseLLMRequestProcessing, "_flush_deferred_async_logging")
-        and hasattr(ProxyLogging, "fire_deferred_stream_logging")
-        and hasattr(GLOBAL_LOGGING_WORKER, "ensure_initialized_and_enqueue")
-    )
-
-
-async def _log_stream(record: Any, call: Call, guard: StreamGuard, *stored: Any) -> None:
-    """Write the log record of a finished stream: a ready coroutine, or the assembled answer with its cache mark."""
-    if len(stored) == 1 and asyncio.iscoroutine(stored[0]):
-        from litellm.litellm_core_utils.logging_worker import GLOBAL_LOGGING_WORKER  # ty: ignore[import-not-found]
-
-        GLOBAL_LOGGING_WORKER.ensure_initialized_and_enqueue(async_coroutine=stored[0])
-        return
-    assembled, cache_hit = stored
-    for slot in slots_of(assembled) if call.delivered is not Delivered.UNCHANGED else ():
-        notice = call.notices.get(slot.choice)
-        if notice and slot.shown:
-            slot.replace(notice + GAP + slot.text if guard.buffer else slot.text + GAP + notice)
-    await record.dispatch_success_handlers(
-        assembled, cache_hit=cache_hit, start_time=None, end_time=None, prefer_async_handlers=True
-    )
-
-
 def _load() -> RetrievalGroundingHook:
     show_log()
-    runtime = Runtime(os.environ)
+    try:
+        runtime = Runtime(os.environ)
+    except ValueError as error:  # the policy or the address of Langfuse: one line
+        LOG.critical("%s", error)
+        if "litellm.proxy.proxy_server" not in sys.modules:
+            raise
+        # The gateway would bury that line under some four hundred of its own.
+        os._exit(2)
     LOG.info(
         "RetrievalGroundingHook loaded version=%s policy=%s langfuse=%s metrics=%s",
         runtime.version,

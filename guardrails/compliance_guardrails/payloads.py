@@ -36,6 +36,24 @@ _ENDPOINTS: Final = {
     "aresponses": Endpoint.RESPONSES,
 }
 
+_TOKENS: Final = "text_completion of tokens"
+UNEXAMINED: Final = frozenset({
+    "generate_content", "agenerate_content", "generate_content_stream", "agenerate_content_stream",
+    "create_interaction", "acreate_interaction", "_aresponses_websocket", "_arealtime", "arealtime_calls",
+    "acreate_realtime_client_secret", "compact_responses", "acompact_responses", "create_batch", "acreate_batch",
+    _TOKENS,
+})  # fmt: skip
+"""Calls that have the department's models write text of which the guardrails would see nothing."""
+
+
+def unexamined_of(data: Mapping[str, Any], call_type: str) -> str:
+    """`call_type`, or one of UNEXAMINED for a prompt of token numbers: nobody can read it or put words before it."""
+    if _ENDPOINTS.get(call_type) is not Endpoint.TEXT:
+        return call_type
+    prompt = data.get("prompt")
+    texts = prompt if isinstance(prompt, list) else [prompt or ""]
+    return call_type if all(isinstance(text, str) for text in texts) else _TOKENS
+
 
 def endpoint_of(call_type: object) -> Endpoint | None:
     """The guarded endpoint of a call type, None for embeddings, audio and everything else."""
@@ -60,9 +78,9 @@ def put(holder: Any, key: str, value: object) -> None:
 
 
 def question_of(data: Mapping[str, Any], endpoint: Endpoint) -> str:
-    """What the user's side sent last, `<source>` blocks of the retrieval included; "" when there is none.
+    """What the user's side sent since the last answer, `<source>` blocks of the retrieval included; "" for none.
 
-    Earlier turns were looked at when they were the last one. See `without_sources` for the user's own words.
+    Turns before it were looked at when they were the last ones. See `without_sources` for the user's own words.
     """
     if endpoint is Endpoint.TEXT:
         return joined(data.get("prompt"))
@@ -71,8 +89,14 @@ def question_of(data: Mapping[str, Any], endpoint: Endpoint) -> str:
         return turns
     if not isinstance(turns, list):
         return ""
-    users = (joined(get(turn, "content")) for turn in reversed(turns) if _role(turn) == "user")
-    return next((text for text in users if text), "")
+    said: list[str] = []
+    for turn in reversed(turns):
+        role = _role(turn)
+        if role == "assistant" and said:
+            break
+        if role == "user" and (text := joined(get(turn, "content"))):
+            said.append(text)
+    return "\n".join(reversed(said))
 
 
 def documents_of(data: Mapping[str, Any], endpoint: Endpoint) -> str:
@@ -100,7 +124,10 @@ def joined(content: object) -> str:
 
 
 def without_sources(text: str) -> str:
-    """`text` with each `<source …>…</source>` replaced by a line end; an unclosed block is kept, so nothing hides."""
+    """`text` with each `<source …>…</source>` replaced by a line end.
+
+    An unclosed block is kept, and so is all of a text with nothing else in it, so that nothing hides.
+    """
     if _OPEN not in text:
         return text
     kept: list[str] = []
@@ -112,7 +139,8 @@ def without_sources(text: str) -> str:
         kept.append(text[at:start])
         at = end + len(_CLOSE)
     kept.append(text[at:])
-    return "\n".join(kept)
+    rest = "\n".join(kept)
+    return rest if rest.strip() else text
 
 
 def put_prompt_first(data: dict[str, Any], endpoint: Endpoint, prompt: str) -> None:
@@ -210,16 +238,20 @@ def _chat_slots(choices: Sequence[object]) -> Iterator[Slot]:
 
 
 def _output_slots(output: Sequence[object]) -> Iterator[Slot]:
-    at = 0
+    """One choice: a client shows the messages of an output one after the other, and they are judged as one text."""
     for item in output:
         parts = get(item, "content")
+        if get(item, "type") == "reasoning":
+            held = [part for place in (parts, get(item, "summary")) if isinstance(place, list) for part in place]
+            # Some servers send one text in both places: it is to count once.
+            once = {text: part for part in held if isinstance(text := get(part, "text"), str)}
+            yield from (Slot(0, part, "text", shown=False) for part in once.values())
         if get(item, "type") != "message" or not isinstance(parts, list):
             continue
         for part in parts:
             for key in ("text", "refusal"):
                 if isinstance(get(part, key), str):
-                    yield Slot(at, part, key)
-        at += 1
+                    yield Slot(0, part, key)
 
 
 def texts_of(slots: Sequence[Slot]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from importlib import metadata
 from typing import Final
 
 from . import transport
-from .decisions import Caller, Rules, origin_of
+from .decisions import Caller, Rules, after, origin_of
 from .detect.evidence import BiasScreen
 from .events import Event, EventName, Origin, Score
 from .metrics import Metric, Metrics, Stage
@@ -128,6 +128,16 @@ class Runtime:
         for screen in screens:
             for finding in screen.findings if screen.acts else ():
                 self.metrics.count(Metric.BIAS, (department, finding.characteristic, finding.severity))
+
+    def judge_rest(self, trace_id: str, origin: Origin, texts: Sequence[str], asides: Sequence[str] = ()) -> None:
+        """Judge and report what a client has seen of a stream that broke off; a failure is only counted."""
+        try:
+            verdict = after(self.policy, self.rules, origin, texts, asides=asides)
+            self.metrics.count(Metric.REQUESTS, (origin.department, Stage.POST_CALL))
+            self.count_findings(origin.department, [choice.screen for choice in verdict.choices])
+            self.report(trace_id, verdict.events, verdict.scores)
+        except Exception as error:  # noqa: BLE001 - the stream is over; nothing else may fail
+            self.failed(Stage.STREAM, error)
 
     def failed(self, stage: Stage, error: BaseException) -> None:
         """An own failure: counted, and logged by kind and place only, since its text may quote the conversation."""

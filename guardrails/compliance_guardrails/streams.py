@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+from .asides import aside_of, readable
 from .payloads import get, put
 
 FINDINGS_KEY: Final = "compliance_guardrails"
@@ -20,6 +21,9 @@ FINDINGS_KEY: Final = "compliance_guardrails"
 
 MAX_CHARACTERS: Final = 4_000_000
 """Characters of one streamed answer that are kept for its examination."""
+
+MAX_PIECES: Final = 200_000
+"""Pieces of one streamed answer that are held back; those without words (tool calls) take memory as well."""
 
 GAP: Final = "\n\n"
 
@@ -30,11 +34,11 @@ class StreamTooLongError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Words of one choice in a piece; `shown` is False for reasoning, which the user need not see."""
+    """Words of one choice in a piece; `shown` is False for reasoning, which the user need not see, None beside it."""
 
     choice: int
     text: str
-    shown: bool = True
+    shown: bool | None = True
 
 
 @dataclass(slots=True)
@@ -43,16 +47,21 @@ class Transcript:
 
     spoken: dict[int, list[str]] = field(default_factory=dict)
     thought: dict[int, list[str]] = field(default_factory=dict)
+    beside: dict[int, list[str]] = field(default_factory=dict)
     size: int = 0
 
     def add(self, words: Iterable[Words]) -> None:
         """Keep the words of a piece; StreamTooLongError beyond MAX_CHARACTERS."""
         for word in words:
-            kept = self.spoken if word.shown else self.thought
+            kept = self.spoken if word.shown else self.beside if word.shown is None else self.thought
             kept.setdefault(word.choice, []).append(word.text)
             self.size += len(word.text)
         if self.size > MAX_CHARACTERS:
             raise StreamTooLongError
+
+    def asides(self) -> tuple[str, ...]:
+        """One text for each choice from 0 on, of what stands beside it: see the module asides."""
+        return tuple(readable("".join(self.beside.get(at, ()))) for at in range(1 + max(self.beside, default=-1)))
 
     def texts(self) -> tuple[str, ...]:
         """One text for each choice from 0 on: reasoning, then what is shown, as `payloads.texts_of` joins them."""
@@ -81,12 +90,12 @@ class Dialect(Protocol):
         """Whether the answer's text may be over with this piece: from here on pieces are held until it is judged."""
         ...
 
-    def prepend(self, pieces: list[Any], choice: int, notice: str) -> None:
-        """Put `notice` before the text of `choice` in a whole answer."""
+    def prepend(self, pieces: list[Any], choice: int, notice: str) -> bool:
+        """Put `notice` before the text of `choice` in a whole answer; False when it has no text to put it before."""
         ...
 
-    def append(self, pieces: list[Any], choice: int, notice: str) -> None:
-        """Put `notice` after the text of `choice`, given the pieces from the closing one on."""
+    def append(self, pieces: list[Any], choice: int, notice: str) -> bool:
+        """Put `notice` after the text of `choice`, given the pieces from the closing one on; False when it cannot."""
         ...
 
     def annotate(self, pieces: list[Any], findings: dict[str, Any]) -> None:
@@ -106,35 +115,39 @@ class ChatDialect:
         return []
 
     def words(self, piece: Any) -> list[Words]:
-        """Content, refusal and reasoning of each choice."""
+        """Content, refusal and reasoning of each choice, and what a delta has beside them."""
         found: list[Words] = []
         for choice in get(piece, "choices") or ():
-            at = _index(choice)
+            at, known = _index(choice), []
             for holder, key, shown in _chat_places(choice):
                 text = get(holder, key)
                 if isinstance(text, str) and text:
                     found.append(Words(at, text, shown))
+                    known.append(text)
+            if aside := aside_of(choice, known):
+                found.append(Words(at, aside, None))
         return found
 
     def closes(self, piece: Any) -> bool:
         """A finish reason."""
         return any(get(choice, "finish_reason") is not None for choice in get(piece, "choices") or ())
 
-    def prepend(self, pieces: list[Any], choice: int, notice: str) -> None:
+    def prepend(self, pieces: list[Any], choice: int, notice: str) -> bool:
         """Into the first content of the choice."""
         for holder, key in self._contents(pieces, choice):
             put(holder, key, notice + GAP + get(holder, key))
-            return
+            return True
+        return False
 
-    def append(self, pieces: list[Any], choice: int, notice: str) -> None:
+    def append(self, pieces: list[Any], choice: int, notice: str) -> bool:
         """As a chunk of its own before the one that finishes the choice, or before the end where none does."""
         for at, piece in enumerate(pieces):
             for found in get(piece, "choices") or ():
                 if _index(found) == choice and get(found, "finish_reason") is not None:
                     pieces.insert(at + 1, self._finish_only(piece, choice))
                     self._speak(piece, choice, notice)
-                    return
-        if pieces:
+                    return True
+        if pieces and get(pieces[0], "choices"):
             # The gateway finishes several choices with one chunk: this one gets a chunk made from that.
             extra = copy.deepcopy(pieces[0])
             put(extra, "choices", list(get(extra, "choices"))[:1])
@@ -142,6 +155,8 @@ class ChatDialect:
                 put(found, "index", choice)
             pieces.insert(0, extra)
             self._speak(extra, choice, notice, alone=True)
+            return True
+        return False
 
     def annotate(self, pieces: list[Any], findings: dict[str, Any]) -> None:
         """On the last chunk that finishes a choice."""
@@ -194,12 +209,14 @@ def _chat_places(choice: Any) -> tuple[tuple[Any, str, bool], ...]:
 class StreamGuard:
     """What of a stream may go out when. `buffer` holds everything back, otherwise only the end is held.
 
+    `noticed` tells whether a notice found its place.
     Whatever fails in it, `give_up` hands out every piece that has not gone out yet, as it came.
     """
 
     def __init__(self, dialect: Dialect, *, buffer: bool) -> None:
         self.buffer = buffer
         self.broken = False
+        self.noticed = False
         self._dialect = dialect
         self._script = Transcript()
         self._held: list[Any] = []
@@ -211,6 +228,8 @@ class StreamGuard:
         out: list[Any] = []
         self._unread += self._dialect.cut(chunk)
         while self._unread:
+            if len(self._held) >= MAX_PIECES:
+                raise StreamTooLongError
             piece = self._unread[0]
             self._script.add(self._dialect.words(piece))
             self._holding = self._holding or self._dialect.closes(piece)
@@ -222,13 +241,15 @@ class StreamGuard:
         """The text of each choice so far."""
         return self._script.texts()
 
+    def asides(self) -> tuple[str, ...]:
+        """What stands beside the text of each choice so far."""
+        return self._script.asides()
+
     def finish(self, notices: Mapping[int, str], findings: dict[str, Any] | None) -> list[Any]:
         """The held pieces, with a notice for some choices and findings at the end."""
+        place = self._dialect.prepend if self.buffer else self._dialect.append
         for choice, notice in notices.items():
-            if self.buffer:
-                self._dialect.prepend(self._held, choice, notice)
-            else:
-                self._dialect.append(self._held, choice, notice)
+            self.noticed |= place(self._held, choice, notice)
         if findings is not None:
             self._dialect.annotate(self._held, findings)
         return self.give_up()

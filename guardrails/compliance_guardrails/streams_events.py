@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from .asides import aside_of
 from .payloads import Endpoint, Slot, get, put, slots_of
 from .streams import FINDINGS_KEY, GAP, MAX_CHARACTERS, ChatDialect, Dialect, StreamTooLongError, Words
 
@@ -54,26 +55,28 @@ class MessagesDialect:
         return [left] if left else []
 
     def words(self, piece: Any) -> list[Words]:
-        """Text and thinking deltas."""
+        """Text and thinking, and what a block or its delta has beside them."""
         event = _event_of(piece)
         kind = get(event, "type")
         if kind == "content_block_start":
             number = get(event, "index")
             self._blocks = max(self._blocks, number + 1 if isinstance(number, int) else 0)
-        if kind != "content_block_delta":
+        if kind not in {"content_block_start", "content_block_delta"}:
             return []
-        delta = get(event, "delta")
-        for key, shown in (("text", True), ("thinking", False)):
-            text = get(delta, key)
-            if isinstance(text, str) and text:
-                return [Words(0, text, shown)]
-        return []
+        holder = get(event, "content_block" if kind == "content_block_start" else "delta")
+        found = [
+            Words(0, text, shown)
+            for key, shown in (("text", True), ("thinking", False))
+            if isinstance(text := get(holder, key), str) and text
+        ]
+        aside = aside_of(holder, [word.text for word in found])
+        return [*found, Words(0, aside, None)] if aside else found
 
     def closes(self, piece: Any) -> bool:
         """The message's own delta, which carries the stop reason."""
         return get(_event_of(piece), "type") in {"message_delta", "message_stop"}
 
-    def prepend(self, pieces: list[Any], choice: int, notice: str) -> None:
+    def prepend(self, pieces: list[Any], choice: int, notice: str) -> bool:
         """Into the first text delta."""
         del choice
         for at, piece in enumerate(pieces):
@@ -82,19 +85,22 @@ class MessagesDialect:
             if get(event, "type") == "content_block_delta" and isinstance(text, str) and text:
                 changed = {**event, "delta": {**event["delta"], "text": notice + GAP + text}}
                 pieces[at] = _as_came(piece, changed)
-                return
+                return True
+        return False
 
-    def append(self, pieces: list[Any], choice: int, notice: str) -> None:
+    def append(self, pieces: list[Any], choice: int, notice: str) -> bool:
         """As a text block of its own before the message closes."""
         del choice
+        if not pieces:
+            return False
         number = self._blocks
         block = (
             {"type": "content_block_start", "index": number, "content_block": {"type": "text", "text": ""}},
             {"type": "content_block_delta", "index": number, "delta": {"type": "text_delta", "text": notice}},
             {"type": "content_block_stop", "index": number},
         )
-        like = pieces[0] if pieces else b""
-        pieces[0:0] = [_as_came(like, event) for event in block]
+        pieces[0:0] = [_as_came(pieces[0], event) for event in block]
+        return True
 
     def annotate(self, pieces: list[Any], findings: dict[str, Any]) -> None:
         """On the message's own delta."""
@@ -127,11 +133,11 @@ def _as_came(like: Any, event: dict[str, Any]) -> Any:
 
 
 class ResponsesDialect:
-    """Events of the Responses API. Each message item of the output is a choice, in order of its first words."""
+    """Events of the Responses API. The messages of the output are one choice, each part on a line of its own."""
 
     def __init__(self) -> None:
-        self._choices: dict[object, int] = {}
-        self._last: dict[int, Any] = {}
+        self._heard: set[tuple[object, object]] = set()
+        self._parts: dict[tuple[object, object], Any] = {}
 
     def cut(self, chunk: Any) -> list[Any]:
         """An event is a piece."""
@@ -142,37 +148,53 @@ class ResponsesDialect:
         return []
 
     def words(self, piece: Any) -> list[Words]:
-        """Text, refusal and reasoning deltas."""
+        """Deltas of text, refusal, reasoning and what stands beside them; also a text that comes without deltas."""
         kind, delta = _kind(piece), get(piece, "delta")
-        if not isinstance(delta, str) or not delta:
-            return []
-        if kind in {"response.output_text.delta", "response.refusal.delta"}:
-            self._last[self._choice(piece)] = piece
-            return [Words(self._choice(piece), delta)]
-        if kind.startswith("response.reasoning"):
-            return [Words(max(self._choices.values(), default=0), delta, shown=False)]
+        if isinstance(delta, str) and delta:
+            if kind in {"response.output_text.delta", "response.refusal.delta"}:
+                if kind == "response.output_text.delta":
+                    self._parts[_part(piece)] = piece
+                return [self._spoken(piece, delta)]
+            return [Words(0, delta, False if kind.startswith("response.reasoning") else None)]
+        if kind in {"response.output_text.done", "response.refusal.done"} and _part(piece) not in self._heard:
+            text = get(piece, "text") or get(piece, "refusal")
+            return [self._spoken(piece, text)] if isinstance(text, str) and text else []
+        if _ends(kind) and not self._heard:
+            return [Words(slot.choice, slot.text + "\n", slot.shown) for slot in slots_of(get(piece, "response"))]
+        if kind == "response.output_text.annotation.added" and (aside := aside_of(get(piece, "annotation"), ())):
+            return [Words(0, aside, None)]
         return []
+
+    def _spoken(self, piece: Any, text: str) -> Words:
+        first = not self._heard or _part(piece) in self._heard
+        self._heard.add(_part(piece))
+        return Words(0, text if first else "\n" + text)
 
     def closes(self, piece: Any) -> bool:
         """The event that repeats a text whole, or the end of the response."""
         kind = _kind(piece)
         return kind in {"response.output_text.done", "response.refusal.done"} or _ends(kind)
 
-    def prepend(self, pieces: list[Any], choice: int, notice: str) -> None:
+    def prepend(self, pieces: list[Any], choice: int, notice: str) -> bool:
         """Into the first delta and into every later repetition of the text."""
-        done = False
+        del choice
+        part = next(iter(self._parts), None)
         for piece in pieces:
-            if not done and _kind(piece) == "response.output_text.delta" and self._choice(piece) == choice:
+            if _kind(piece) == "response.output_text.delta" and _part(piece) == part:
                 put(piece, "delta", notice + GAP + (get(piece, "delta") or ""))
-                done = True
-        for slot in self._repeated(pieces, choice):
+                break
+        else:
+            return False
+        for slot in _repeated(pieces, part, 0):
             slot.replace(notice + GAP + slot.text)
+        return True
 
-    def append(self, pieces: list[Any], choice: int, notice: str) -> None:
-        """As one more delta before the text is repeated, and at the end of every repetition."""
-        last = self._last.get(choice)
+    def append(self, pieces: list[Any], choice: int, notice: str) -> bool:
+        """As one more delta before the last text is repeated, and at the end of every repetition."""
+        del choice
+        part, last = next(reversed(self._parts.items()), (None, None))
         for at, piece in enumerate(pieces):
-            if _kind(piece) == "response.output_text.done" and self._choice(piece) == choice and last is not None:
+            if _kind(piece) == "response.output_text.done" and _part(piece) == part and last is not None:
                 extra = copy.deepcopy(last)
                 put(extra, "delta", GAP + notice)
                 if get(extra, "sequence_number") is not None:
@@ -180,8 +202,11 @@ class ResponsesDialect:
                 _renumber(pieces[at:])
                 pieces.insert(at, extra)
                 break
-        for slot in self._repeated(pieces, choice):
+        else:
+            return False
+        for slot in _repeated(pieces, part, -1):
             slot.replace(slot.text + GAP + notice)
+        return True
 
     def annotate(self, pieces: list[Any], findings: dict[str, Any]) -> None:
         """On the response that ends the stream."""
@@ -189,29 +214,35 @@ class ResponsesDialect:
             if _ends(_kind(piece)) and get(piece, "response") is not None:
                 put(get(piece, "response"), FINDINGS_KEY, findings)
 
-    def _choice(self, piece: Any) -> int:
-        return self._choices.setdefault(get(piece, "output_index"), len(self._choices))
 
-    def _repeated(self, pieces: Iterable[Any], choice: int) -> Iterator[Slot]:
-        """Every place that repeats the text of a choice; each object once, even when two events share it."""
-        seen: set[int] = set()
-        for piece in pieces:
-            for slot in self._places(piece, choice):
-                if id(slot.holder) not in seen:
-                    seen.add(id(slot.holder))
-                    yield slot
+def _part(piece: Any) -> tuple[object, object]:
+    return get(piece, "output_index"), get(piece, "content_index")
 
-    def _places(self, piece: Any, choice: int) -> Iterator[Slot]:
-        kind = _kind(piece)
-        if _ends(kind):
-            yield from (slot for slot in slots_of(get(piece, "response")) if slot.choice == choice)
-        elif get(piece, "output_index") in self._choices and self._choice(piece) == choice:
-            if kind == "response.output_text.done":
-                yield Slot(choice, piece, "text")
-            elif kind == "response.content_part.done" and isinstance(get(get(piece, "part"), "text"), str):
-                yield Slot(choice, get(piece, "part"), "text")
-            elif kind == "response.output_item.done":
-                yield from slots_of({"output": [get(piece, "item")]})
+
+def _repeated(pieces: Iterable[Any], part: tuple[object, object] | None, at: int) -> Iterator[Slot]:
+    """Every place that repeats the text of a part, the first (0) or the last (-1) of its answer; each object once."""
+    seen: set[int] = set()
+    for piece in pieces:
+        for slot in _places(piece, part, at):
+            if id(slot.holder) not in seen:
+                seen.add(id(slot.holder))
+                yield slot
+
+
+def _places(piece: Any, part: tuple[object, object] | None, at: int) -> list[Slot]:
+    kind = _kind(piece)
+    if kind == "response.output_text.done" and _part(piece) == part:
+        return [Slot(0, piece, "text")]
+    if kind == "response.content_part.done" and _part(piece) == part:
+        held = get(piece, "part")
+        return [Slot(0, held, "text")] if isinstance(get(held, "text"), str) else []
+    output: Any = None
+    if _ends(kind):
+        output = get(piece, "response")
+    elif kind == "response.output_item.done" and part is not None and get(piece, "output_index") == part[0]:
+        output = {"output": [get(piece, "item")]}
+    texts = [slot for slot in slots_of(output) if slot.shown and slot.key == "text"]
+    return [texts[at]] if texts else []
 
 
 def _kind(piece: Any) -> str:

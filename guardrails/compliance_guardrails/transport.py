@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import base64
 import enum
+import http.client
 import json
 import logging
 import os
@@ -42,6 +43,7 @@ _LOG: Final = logging.getLogger("compliance_guardrails.transport")
 _DIRECT: Final = {"x-langfuse-ingestion-version": "4"}
 """Without it a v4 server takes OTLP spans by its old path, where they are read some ten minutes later."""
 
+_FAILURES: Final = (OSError, ValueError, http.client.HTTPException)
 _RETRIED: Final = frozenset({408, 425, 429, 500, 502, 503, 504, 524})
 
 
@@ -182,12 +184,20 @@ class Reporter:
             refused = answer.get("errors") if isinstance(answer, dict) else None
             if isinstance(refused, list) and refused:
                 self._lose(Loss.REFUSED, len(refused), "207")
-        for report, event in found:
-            if event.review:
-                self._queue(report.trace_id, event.department)
+        waiting = [(report.trace_id, event.department) for report, event in found if event.review]
+        for number, (trace_id, department) in enumerate(waiting):
+            try:
+                self._queue(trace_id, department)
+            except _FAILURES as error:
+                reason, detail = _loss_of(error)
+                if reason is Loss.UNAVAILABLE:
+                    # Each of the others would wait as long, and the reports behind them with it.
+                    self._lose(reason, len(waiting) - number, detail)
+                    return
+                self._lose(reason, 1, detail)
 
     def _queue(self, trace_id: str, department: str) -> None:
-        """Put a trace into the department's review queue, once."""
+        """Put a trace into the department's review queue, once; raises what the request raised."""
         key = (department, trace_id)
         if key in self._queued:
             return
@@ -196,8 +206,7 @@ class Reporter:
             self._lose(Loss.NO_QUEUE, 1, QUEUE_PREFIX + department)
             return
         path = f"/api/public/annotation-queues/{urllib.parse.quote(queue_id, safe='')}/items"
-        if self._post(path, {"objectId": trace_id, "objectType": "TRACE"}, 1) is None:
-            return
+        self._request("POST", path, {"objectId": trace_id, "objectType": "TRACE"})
         self._queued[key] = None
         if len(self._queued) > MAX_REMEMBERED:
             del self._queued[next(iter(self._queued))]
@@ -222,10 +231,9 @@ class Reporter:
         """The answer of a POST, or None with `count` reports counted as lost."""
         try:
             return self._request("POST", path, body)
-        except urllib.error.HTTPError as error:
-            self._lose(Loss.REFUSED if error.code not in _RETRIED else Loss.UNAVAILABLE, count, str(error.code))
-        except (OSError, ValueError) as error:
-            self._lose(Loss.UNAVAILABLE, count, type(error).__name__)
+        except _FAILURES as error:
+            reason, detail = _loss_of(error)
+            self._lose(reason, count, detail)
         return None
 
     def _request(self, method: str, path: str, body: object) -> Any:
@@ -249,7 +257,7 @@ class Reporter:
                 if error.code not in _RETRIED or attempt == ATTEMPTS:
                     raise
                 pause = _retry_after(error.headers.get("Retry-After"))
-            except (TimeoutError, urllib.error.URLError, ConnectionError):
+            except (TimeoutError, urllib.error.URLError, ConnectionError, http.client.HTTPException):
                 if attempt == ATTEMPTS:
                     raise
                 pause = None
@@ -268,6 +276,12 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
     def redirect_request(self, *_args: object, **_kwargs: object) -> None:
         """Never follow."""
+
+
+def _loss_of(error: Exception) -> tuple[Loss, str]:
+    if isinstance(error, urllib.error.HTTPError):
+        return (Loss.UNAVAILABLE if error.code in _RETRIED else Loss.REFUSED), str(error.code)
+    return Loss.UNAVAILABLE, type(error).__name__
 
 
 def _retry_after(value: str | None) -> float | None:

@@ -23,6 +23,7 @@ import copy
 import inspect
 import logging
 import math
+import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -30,6 +31,7 @@ from pydantic import BaseModel, Field
 
 LOG = logging.getLogger("compliance_guardrails.openwebui")
 KEY = "retrieval_score"
+_ROUNDED_ONE = 1.0001
 
 
 class Filter:
@@ -124,15 +126,18 @@ async def search(request: Any, user: Mapping[str, Any], files: Sequence[Any], qu
 
 
 def best_similarity(sources: Iterable[Any], *, scaled: bool) -> float | None:
-    """The highest cosine of the sources' scores, in [0, 1]; None when none has a score."""
+    """The highest cosine of the sources' scores, in [0, 1]; None when none has a score.
+
+    A value above 1 is no cosine but another measure (a distance, a reranker's logit), which must not open the gate.
+    """
     values = [
         float(value)
         for source in sources or ()
         if isinstance(source, dict)
         for value in source.get("distances") or ()
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        if isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
     ]
-    if not values:
+    best = max(values, default=math.inf)
+    if best > _ROUNDED_ONE:
         return None
-    best = max(values)
     return min(1.0, max(0.0, 2 * best - 1 if scaled else best))

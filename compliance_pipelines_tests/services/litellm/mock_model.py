@@ -21,7 +21,10 @@ SMALL_MODEL = "llama3.2:1b"
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One answer. `choices` are texts (None: no content); `piece` is the size of a streamed piece in characters."""
+    """One answer. `choices` are texts (None: no content); `piece` is the size of a streamed piece in characters.
+
+    `extra` are fields beside the text, in the message or in a delta of their own (OpenAI's protocol only).
+    """
 
     choices: tuple[str | None, ...] = ("Bonjour.",)
     tool_calls: tuple[Json, ...] = ()
@@ -31,6 +34,7 @@ class Reply:
     first: float = 0.0
     status: int = 200
     break_after: int | None = None
+    extra: Json = field(default_factory=dict)
 
 
 def say(*texts: str | None, **options: Any) -> Reply:
@@ -144,7 +148,7 @@ class _Handler(BaseHTTPRequestHandler):
 def _openai(body: Json, reply: Reply) -> Json:
     choices = []
     for at, text in enumerate(reply.choices):
-        message: Json = {"role": "assistant", "content": text}
+        message: Json = {"role": "assistant", "content": text, **reply.extra}
         if reply.reasoning:
             message["reasoning_content"] = reply.reasoning
         if reply.tool_calls:
@@ -171,6 +175,8 @@ def _openai_lines(body: Json, reply: Reply) -> Iterator[bytes]:
             yield line(at, {"reasoning_content": piece})
         for piece in _pieces(text or "", reply.piece):
             yield line(at, {"content": piece})
+        if reply.extra:
+            yield line(at, reply.extra)
         for number, call in enumerate(reply.tool_calls):
             yield line(at, {"tool_calls": [{"index": number, **call}]})
     for at in range(len(reply.choices)):
@@ -180,6 +186,8 @@ def _openai_lines(body: Json, reply: Reply) -> Iterator[bytes]:
 
 def _ollama(body: Json, reply: Reply) -> Json:
     message = {"role": "assistant", "content": reply.choices[0] or ""}
+    if reply.reasoning:
+        message["thinking"] = reply.reasoning
     if reply.tool_calls:
         message["tool_calls"] = [
             {"function": {"name": c["function"]["name"], "arguments": {}}} for c in reply.tool_calls
@@ -192,6 +200,9 @@ def _ollama(body: Json, reply: Reply) -> Json:
 
 def _ollama_lines(body: Json, reply: Reply) -> Iterator[bytes]:
     head = {"model": body.get("model"), "created_at": "2026-06-01T00:00:00Z"}
+    for piece in _pieces(reply.reasoning or "", reply.piece):
+        line = {**head, "message": {"role": "assistant", "content": "", "thinking": piece}, "done": False}
+        yield json.dumps(line).encode() + b"\n"
     for piece in _pieces(reply.choices[0] or "", reply.piece):
         line = {**head, "message": {"role": "assistant", "content": piece}, "done": False}
         yield json.dumps(line).encode() + b"\n"

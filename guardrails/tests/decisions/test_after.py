@@ -69,6 +69,16 @@ def test_departments_without_the_layer_are_left_alone(policy: Policy, department
     assert verdict.choices[0].claims is None
 
 
+def test_without_self_evaluation_nobody_is_asked(policy: Policy) -> None:
+    mine = policy.department("direction-sinistres")
+    layers = mine.layers.model_copy(update={"self_evaluation": False})
+    others = tuple(d for d in policy.departments if d.id != mine.id)
+    changed = replace(policy, departments=(*others, mine.model_copy(update={"layers": layers})))
+    verdict = after(changed, RULES, origin(policy), [UNCITED])
+    assert verdict.doubtful == ()
+    assert verdict.scores
+
+
 def test_calls_without_department_are_checked_like_high_risk(policy: Policy) -> None:
     assert scores(policy, UNCITED, department="non-attribue")["citation_compliance"] == 0
 
@@ -105,8 +115,28 @@ def test_block_withholds_everything_else(policy: Policy) -> None:
     assert "femmes" not in json.dumps(codes)
 
 
+def test_the_gravest_choice_decides_wherever_it_stands(policy: Policy) -> None:
+    graver = f"{BIASED} Les étrangers sont tous des fraudeurs."
+    for texts in ([BIASED, graver], [graver, BIASED]):
+        verdict = after(blocking(policy), RULES, origin(policy), texts)
+        totals = [choice.screen.total for choice in verdict.choices]
+        assert len(set(totals)) == 2
+        assert verdict.block is not None
+        assert verdict.block.total == max(totals)
+
+
 def test_block_lets_clean_answers_through(policy: Policy) -> None:
     assert after(blocking(policy), RULES, origin(policy), [CITED]).block is None
+
+
+def test_words_beside_the_text_are_screened_and_make_no_claim(policy: Policy) -> None:
+    verdict = after(policy, RULES, origin(policy), [PLAIN, CITED], asides=["", f"{UNCITED} {BIASED}"])
+    assert [at for at, _ in verdict.warn] == [1]
+    assert [event.name for event in verdict.events] == [EventName.BIAS_FINDING]
+    assert verdict.doubtful == (1,)
+    assert [choice.claims for choice in verdict.choices] == [0, 1, None]
+    assert after(blocking(policy), RULES, origin(policy), [], asides=[BIASED]).block is not None
+    assert after(blocking(policy), RULES, origin(policy), [PLAIN], asides=[PLAIN]).block is None
 
 
 def test_a_threshold_of_the_policy_overrides_the_profile(policy: Policy) -> None:

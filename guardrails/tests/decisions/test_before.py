@@ -168,6 +168,7 @@ def test_the_gate_can_be_off(policy: Policy) -> None:
         (Caller(None, None, "team-finance"), None, "direction-finance", "finance-assistant", "financières"),
         (Caller("it", None, None), "claims-assistant", "direction-it", "general-assistant", None),
         (STRANGER, "gpt-x", "non-attribue", None, "assistant interne"),
+        (STRANGER, "claims-assistant, gpt-x", "non-attribue", "claims-assistant", "gestionnaires de sinistres"),
         (Caller(None, None, None), "claims-assistant", "non-attribue", None, "gestionnaires de sinistres"),
         (Caller(["sinistres"], {"a": 1}, 7), ["x"], "non-attribue", None, "assistant interne"),
     ],

@@ -135,3 +135,42 @@ def test_a_score_that_the_gateway_dropped_is_found_in_the_request_as_sent() -> N
 def test_a_strange_body_holds_no_score(body: Any) -> None:
     data = request(metadata={"retrieval_score": 0.9}, proxy_server_request={"headers": {}, "body": body})
     assert read_score(calls.score_places(data)).value == 0.9
+
+
+@pytest.mark.parametrize("sent", [None, "all"])
+def test_parameters_that_get_round_the_guardrails_are_taken_off(sent: str | None) -> None:
+    given = {name: {"messages": []} for name in calls.CLIENT_REWRITES}
+    request_sent = {"headers": {}, **({"body": dict(given)} if sent else {})}
+    data = request(proxy_server_request=request_sent, temperature=0, **given)
+    open_call(data, Endpoint.CHAT, KEY, ORIGIN)
+    assert not calls.CLIENT_REWRITES & data.keys()
+    assert data["temperature"] == 0
+
+
+def test_what_an_administrator_has_set_for_a_key_stays() -> None:
+    data = request(proxy_server_request={"headers": {}, "body": {"model": "x"}}, router_settings_override={"a": 1})
+    open_call(data, Endpoint.CHAT, KEY, ORIGIN)
+    assert data["router_settings_override"] == {"a": 1}
+
+
+@pytest.mark.parametrize("name", ["litellm-enable-message-redaction", "X-LiteLLM-Disable-Callbacks", "langfuse_name"])
+def test_headers_that_hide_a_call_are_taken_off_wherever_the_gateway_keeps_them(name: str) -> None:
+    kept = {"user-agent": "x", "x-litellm-tags": "a"}
+    data = request(
+        metadata={"headers": {name: "true", **kept}},
+        litellm_metadata={"headers": {name: "true", **kept}},
+        proxy_server_request={"headers": {name: "true", **kept}},
+    )
+    open_call(data, Endpoint.MESSAGES, KEY, ORIGIN)
+    for holder in (data["metadata"], data["litellm_metadata"], data["proxy_server_request"]):
+        assert holder["headers"] == kept
+
+
+@pytest.mark.parametrize(
+    ("given", "read"), [(True, True), (False, False), (1, True), ("true", True), ("x", False), ([], False), (0, False)]
+)
+def test_a_stream_is_asked_for_or_not(given: object, read: bool) -> None:
+    """The gateway quotes what it cannot read; a stream that it takes for a whole answer would reach the client so."""
+    data = request(stream=given)
+    open_call(data, Endpoint.CHAT, KEY, ORIGIN)
+    assert data["stream"] is read

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import math
+from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -44,7 +45,15 @@ def body(**extra: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("distances", "score"),
-    [([0.675], 0.35), ([1.0], 1.0), ([0.5], 0.0), ([0.2], 0.0), ([0.9, 0.6], 0.8), ([1.2], 1.0), ([None, 0.75], 0.5)],
+    [
+        ([0.675], 0.35),
+        ([1.0], 1.0),
+        ([0.5], 0.0),
+        ([0.2], 0.0),
+        ([0.9, 0.6], 0.8),
+        ([1.00001], 1.0),
+        ([None, 0.75], 0.5),
+    ],
 )
 def test_the_best_match_is_sent_as_a_cosine(module: ModuleType, distances: list[Any], score: float) -> None:
     done = run(module, body(), [{"distances": distances}, {"document": ["plein texte"]}])
@@ -52,8 +61,13 @@ def test_the_best_match_is_sent_as_a_cosine(module: ModuleType, distances: list[
 
 
 @pytest.mark.parametrize(
-    "found", [[], None, [{}], [{"distances": []}], [{"distances": [math.nan, True, "0.9", None]}], RuntimeError("x")]
-)
+    "found",
+    [
+        [], None, [{}], [{"distances": []}], [{"distances": [math.nan, True, "0.9", None]}], RuntimeError("x"),
+        # a distance or a reranker's logit: no cosine
+        [{"distances": [1.2]}], [{"distances": [0.9, 17.5]}], [{"distances": [0.9]}, {"distances": [2]}],
+    ],
+)  # fmt: skip
 def test_no_score_is_invented(module: ModuleType, found: Any) -> None:
     assert run(module, body(), found) == body()
 
@@ -83,3 +97,8 @@ def test_strange_messages(module: ModuleType, messages: Any) -> None:
 
 def test_scores_that_are_cosines_already(module: ModuleType) -> None:
     assert module.best_similarity([{"distances": [0.42]}], scaled=False) == 0.42
+
+
+def test_a_score_of_a_vector_store_need_not_be_a_plain_float(module: ModuleType) -> None:
+    done = run(module, body(), [{"distances": [Fraction(3, 4)]}])
+    assert done["litellm_metadata"]["retrieval_score"] == 0.5

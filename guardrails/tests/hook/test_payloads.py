@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from compliance_guardrails.payloads import (
+    UNEXAMINED,
     Endpoint,
     callers_turns,
     documents_of,
@@ -15,6 +16,7 @@ from compliance_guardrails.payloads import (
     question_of,
     slots_of,
     texts_of,
+    unexamined_of,
     without_sources,
 )
 from hypothesis import given
@@ -54,7 +56,17 @@ def test_which_calls_are_guarded(call_type: Any, endpoint: Endpoint | None) -> N
     ("endpoint", "data", "question"),
     [
         (Endpoint.CHAT, {"messages": [USER, {"role": "assistant", "content": "x"}]}, "Quelle franchise ?"),
-        (Endpoint.CHAT, {"messages": [{"role": "user", "content": "ancien"}, USER]}, "Quelle franchise ?"),
+        (
+            Endpoint.CHAT,
+            {"messages": [{"role": "user", "content": "ancien"}, {"role": "assistant", "content": "x"}, USER]},
+            "Quelle franchise ?",
+        ),
+        (
+            Endpoint.CHAT,
+            {"messages": [{"role": "user", "content": "avant"}, {"role": "system", "content": "x"}, USER]},
+            "avant\nQuelle franchise ?",
+        ),
+        (Endpoint.RESPONSES, {"input": [{"role": "user", "content": "avant"}, USER]}, "avant\nQuelle franchise ?"),
         (Endpoint.CHAT, {"messages": [{"role": "user", "content": [{"text": "a"}, {"image": 1}, "b"]}]}, "a\nb"),
         (Endpoint.MESSAGES, {"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}]}]}, "a"),
         (Endpoint.RESPONSES, {"input": "a"}, "a"),
@@ -151,3 +163,37 @@ def test_nothing_raises(value: Any, endpoint: Endpoint) -> None:
     assert isinstance(documents_of(data, endpoint), str)
     assert all(isinstance(text, str) for text in texts_of(slots_of({"choices": value, "output": value})))
     assert all(isinstance(text, str) for text in texts_of(slots_of(value)))
+
+
+def test_reasoning_of_a_responses_answer_is_read_but_gets_no_notice() -> None:
+    spoken = {"type": "message", "content": [{"type": "output_text", "text": "Bonjour."}]}
+    parts = [{"type": "summary_text", "text": "Un."}, {"text": None}, 5]
+    thought = {"type": "reasoning", "summary": parts, "content": [{"text": "Un."}, {"text": "Deux."}]}
+    slots = slots_of({"output": [thought, spoken, {"type": "reasoning", "summary": None}]})
+    assert texts_of(slots) == ("Un.\nDeux.\nBonjour.",)
+    assert [slot.shown for slot in slots] == [False, False, True]
+
+
+def test_a_question_wrapped_whole_as_a_source_is_read_all_the_same() -> None:
+    wrapped = "<source id='1'>Refuser parce qu’il est étranger ?</source>\n"
+    assert without_sources(wrapped) == wrapped
+    assert "étranger" not in without_sources(f"{wrapped} Quelle franchise ?")
+
+
+@pytest.mark.parametrize("prompt", [[1, 2], [[1, 2], [3]], ["a", 7], 7, {"a": 1}])
+def test_a_prompt_of_tokens_is_not_examined(prompt: object) -> None:
+    for call_type in ("atext_completion", "text_completion"):
+        assert endpoint_of(unexamined_of({"prompt": prompt}, call_type)) is None
+        assert unexamined_of({"prompt": prompt}, call_type) in UNEXAMINED
+    assert unexamined_of({"prompt": prompt}, "acompletion") == "acompletion"
+
+
+@pytest.mark.parametrize("prompt", [None, "", "a", [], ["a", "b"]])
+def test_a_prompt_of_texts_is(prompt: object) -> None:
+    assert endpoint_of(unexamined_of({"prompt": prompt}, "atext_completion")) is Endpoint.TEXT
+
+
+def test_the_messages_of_a_response_are_one_answer() -> None:
+    """A client shows them one after the other: a statement begun in one goes on in the next."""
+    said = [{"type": "message", "content": [{"type": "output_text", "text": text}]} for text in ("a", "b")]
+    assert texts_of(slots_of({"output": [said[0], {"type": "function_call"}, said[1]]})) == ("a\nb",)

@@ -131,6 +131,27 @@ def test_responses_stay_consistent(buffer: bool) -> None:
     assert kinds["response.completed"]["response"]["output"][0]["content"][0]["text"] == text
 
 
+@pytest.mark.parametrize("buffer", [True, False])
+def test_several_messages_of_a_response_are_one_answer_with_one_notice(buffer: bool) -> None:
+    first = [event for event in responses("un") if event["type"] != "response.completed"]
+    second = [event for event in responses("deux") if event["type"] not in {"response.created", "response.completed"}]
+    items = [event["item"] for event in (first[-1], second[-1])]
+    second = [{**event, "output_index": 1} for event in second]
+    last = {"type": "response.completed", "response": {"output": copy.deepcopy(items)}}
+    guard = StreamGuard(dialect_of(Endpoint.RESPONSES), buffer=buffer)
+    done = [piece for event in copy.deepcopy([*first, *second, last]) for piece in guard.feed(event)]
+    assert guard.texts() == ("un\ndeux",)
+    done += guard.finish({0: NOTICE}, None)
+    whole = [f"{NOTICE}\n\nun", "deux"] if buffer else ["un", f"deux\n\n{NOTICE}"]
+    final = [item["content"][0]["text"] for item in done[-1]["response"]["output"]]
+    deltas = ["", ""]
+    for event in done:
+        if event["type"] == "response.output_text.delta":
+            deltas[event["output_index"]] += event["delta"]
+    repeated = [event["text"] for event in done if event["type"] == "response.output_text.done"]
+    assert final == deltas == repeated == whole
+
+
 def test_a_finishing_chunk_that_also_speaks() -> None:
     pieces = [chat_chunk("un"), chat_chunk("deux", finish="stop")]
     done = play(Endpoint.CHAT, pieces, buffer=False, notices={0: NOTICE})
@@ -213,3 +234,30 @@ def test_memory_is_bounded(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) 
     chunks = STREAMS[endpoint]("x" * 8, "y" * 8)
     with pytest.raises(StreamTooLongError):
         [guard.feed(chunk) for chunk in chunks]
+
+
+@pytest.mark.parametrize("endpoint", [Endpoint.CHAT, Endpoint.MESSAGES, Endpoint.RESPONSES])
+def test_whether_a_notice_found_its_place_is_known(endpoint: Endpoint) -> None:
+    """A held answer without words that the user sees has none: the stamp must not say that one was shown."""
+    wordless = {
+        Endpoint.CHAT: [chat_chunk(reasoning_content="150 €"), chat_chunk(finish="tool_calls")],
+        Endpoint.MESSAGES: messages(),
+        Endpoint.RESPONSES: responses(),
+    }[endpoint]
+    for pieces, noticed in ((wordless, False), (STREAMS[endpoint]("La franchise", " est de 150 €."), True)):
+        guard = StreamGuard(dialect_of(endpoint), buffer=True)
+        for piece in pieces:
+            guard.feed(piece)
+        guard.finish({0: NOTICE}, None)
+        assert guard.noticed is noticed
+
+
+def test_pieces_without_words_are_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "MAX_PIECES", 3)
+    guard = StreamGuard(dialect_of(Endpoint.CHAT), buffer=True)
+    pieces = [chat_chunk(tool_calls=[{"index": number}]) for number in range(4)]
+    for piece in pieces[:3]:
+        assert guard.feed(piece) == []
+    with pytest.raises(StreamTooLongError):
+        guard.feed(pieces[3])
+    assert guard.give_up() == pieces

@@ -152,6 +152,42 @@ def test_the_same_event_sent_twice_is_the_same_row(server: Server) -> None:
     assert spans[0]["parentSpanId"] != spans[0]["spanId"]
 
 
+def test_an_outage_counts_every_report_once(server: Server) -> None:
+    """An event with its place in the queue, and a score: three things that were not delivered."""
+    server.answer = lambda _method, _path: (503, {}, {})
+    sender = Sender(server.url)
+    sender.send(UNCITED, SCORE)
+    assert sender.lost == {"unavailable": 3}
+
+
+def test_queues_that_are_down_cost_one_wait_a_batch(server: Server) -> None:
+    """Events and scores arrive all the same, and those behind them do not wait for each queue item in turn."""
+    server.answer = lambda _method, path: (503, {}, {}) if "annotation" in path else (200, {}, {})
+    sender = Sender(server.url)
+    many = [Report(f"{at:032x}", UNCITED.at_ns, UNCITED.content) for at in range(20)]
+    sender.send(*many, SCORE)
+    assert sender.lost == {"unavailable": 20}
+    assert len([path for path in server.paths() if "annotation" in path]) == transport.ATTEMPTS
+    assert [path for path in server.paths() if "annotation" not in path] == [
+        "/api/public/otel/v1/traces",
+        "/api/public/ingestion",
+    ]
+
+
+def test_a_queue_item_that_is_refused_is_the_only_one_lost(server: Server) -> None:
+    refused = iter([404, 200, 200])
+
+    def answer(method: str, path: str) -> tuple[int, dict[str, str], Any]:
+        if method == "GET":
+            return 200, {}, {"data": [{"id": "q", "name": "review-direction-sinistres"}]}
+        return (next(refused) if path.endswith("/items") else 200), {}, {}
+
+    server.answer = answer
+    sender = Sender(server.url)
+    sender.send(*[Report(f"{at:032x}", UNCITED.at_ns, UNCITED.content) for at in range(3)])
+    assert sender.lost == {"refused": 1}
+
+
 @pytest.mark.parametrize(("header", "pause"), [({"Retry-After": "7"}, 7.0), ({}, 1.0), ({"Retry-After": "900"}, 30.0)])
 def test_too_many_requests_are_waited_for(server: Server, header: dict[str, str], pause: float) -> None:
     answers = iter([(429, header, {}), (200, {}, {})])
