@@ -95,3 +95,18 @@ def test_verify_of_an_unknown_month_cannot_decide(tmp_path: Path) -> None:
     done = run("report", "verify", "2026-06", cwd=tmp_path)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr + done.stdout
+
+
+@pytest.mark.parametrize(("after", "said"), [(1, True), (2, False)])
+def test_a_reason_that_made_no_revision_is_told(
+    after: int, said: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from types import SimpleNamespace
+
+    from compliance_pipelines import cli_report, demo
+
+    kept = iter([[None], [None] * after])
+    monkeypatch.setattr(cli_report, "_archive", lambda: SimpleNamespace(list_revisions=lambda: next(kept)))
+    monkeypatch.setattr(demo, "build", lambda *_, **__: None)
+    cli_report.build("2026-06", reason="chiffres corrigés")
+    assert ("Aucune révision ajoutée" in capsys.readouterr().out) is said

@@ -9,7 +9,7 @@ import shutil
 import sqlite3
 import sys
 from collections.abc import Callable
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from compliance_guardrails.policy import policy_dir
 from pypdf import PdfReader
 
 from compliance_pipelines import cli, resources
+from compliance_pipelines.adapters import purge
 from compliance_pipelines.adapters.cache import SqliteCache
 from compliance_pipelines.adapters.table_store import TableStore
 from compliance_pipelines.core.judge_samples import Reading
@@ -362,8 +363,10 @@ def test_purge_shows_first_then_deletes_what_is_old_and_never_the_archive(
     assert "Rien n'a été supprimé" in out
     # looking leaves SQLite's own side files behind, nothing else
     assert {name for name in _everything(home) if not name.endswith(("-shm", "-wal"))} == set(before)
+    assert purge.last(home) is None
     code, out, _ = run("purge", "--apply")
     assert code == 0
+    assert purge.last(home) == datetime(2026, 11, 30, 12, tzinfo=UTC)
     after = _everything(home)
     gone = {name for name in before if name not in after}
     assert gone == {
@@ -378,18 +381,8 @@ def test_purge_shows_first_then_deletes_what_is_old_and_never_the_archive(
     with sqlite3.connect(home / "cache" / "judgements.sqlite") as db:
         assert db.execute("SELECT key FROM judgements").fetchall() == [("new",)]
     db.close()
+    monkeypatch.setattr(resources, "utc_now", lambda: datetime(2026, 11, 30, 13, tzinfo=UTC))
     code, out, _ = run("purge", "--apply")
     assert (code, "Rien à supprimer" in out) == (0, True)
+    assert purge.last(home) == datetime(2026, 11, 30, 13, tzinfo=UTC)
     assert run("report", "verify", "2026-06")[0] == 0
-
-
-def test_purge_before_counts_whole_months() -> None:
-    from compliance_pipelines.core.evidence import EvidenceError
-    from compliance_pipelines.core.retention import purge_before
-
-    assert purge_before(date(2026, 11, 30), 13) == date(2025, 10, 1)
-    assert purge_before(date(2026, 1, 1), 1) == date(2025, 12, 1)
-    assert purge_before(date(2024, 2, 29), 12) == date(2023, 2, 1)
-    for months in (0, -1, 1201):
-        with pytest.raises(EvidenceError, match="purge"):
-            purge_before(date(2026, 1, 1), months)

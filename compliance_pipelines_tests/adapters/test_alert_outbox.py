@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -266,6 +267,27 @@ def test_several_sensors_write_at_once(outbox: Outbox) -> None:
     assert len(outbox.episodes()) == 4 * 10
 
 
+def test_one_writer_at_a_time_from_the_first_look(outbox: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sensor decides on what it read: nobody may write between its reading and its writing."""
+    outbox.observe([seen(0, Level.BREACH)], T0)
+    monkeypatch.setattr("compliance_pipelines.adapters.outbox._BUSY_SECONDS", 0.05)
+    with outbox._transaction(), pytest.raises(OutboxError, match="locked"):
+        outbox.watched()
+
+
+def test_what_has_ended_is_not_opened_again(outbox: Outbox) -> None:
+    outbox.observe([seen(10, Level.BREACH)], T0 + 10 * MINUTE)
+    outbox.observe([seen(11, Level.CLEAR)], T0 + 11 * MINUTE)
+    outbox.observe([seen(10, Level.BREACH)], T0)  # the clock was set back and the day is looked at again
+    assert [episode.ended_at for episode in outbox.episodes()] == [T0 + 11 * MINUTE]
+
+
+def test_what_is_silent_is_told_to_nobody(outbox: Outbox) -> None:
+    found = outbox.observe([replace(seen(0, Level.BREACH), silent=True)], T0)
+    assert [episode.silent for episode in found] == [True]
+    assert due(found, T0, TIMING) == []
+
+
 def test_a_killed_writer_leaves_the_state_before(outbox: Outbox) -> None:
     outbox.observe([seen(0, Level.BREACH)], T0)
     code = (
@@ -295,6 +317,14 @@ def test_the_month_of_the_report(outbox: Outbox) -> None:
     (fact,) = outbox.facts(start, end)
     assert (fact.department, fact.started_at, fact.ended_at) == ("a", T0 + june, None)
     assert fact.summary_fr == NOTES["description"]
+
+
+def test_an_alert_of_the_very_border_is_in_one_month_alone(outbox: Outbox) -> None:
+    """A late night at once over: the end of the last day is the first instant of the next month."""
+    outbox.observe([replace(seen(0, Level.BREACH), once=True)], T0)
+    assert [e.ended_at for e in outbox.episodes()] == [T0]
+    day = timedelta(days=1)
+    assert [len(outbox.facts(T0 + k * day, T0 + (k + 1) * day)) for k in (-1, 0, 1)] == [0, 1, 0]
 
 
 def test_purge_keeps_what_is_open_or_not_delivered(outbox: Outbox) -> None:

@@ -375,6 +375,8 @@ def test_the_commands(alerting: AlertingResource, monkeypatch: pytest.MonkeyPatc
     told = cli.invoke(alerts_app, ["list", "--all"]).output
     assert "UTC\u202f: à la main, archive remplacée." in told
     assert "Regarde" in cli.invoke(alerts_app, ["explain", "NightMissing"]).output
+    assert "compliance purge --apply" in cli.invoke(alerts_app, ["explain", "PurgeMissing"]).output
+    assert "PurgeMissing" in str(cli.invoke(alerts_app, ["explain", "Autre"]).exception)
     assert cli.invoke(alerts_app, ["explain", "Inconnue"]).exception is not None
     monkeypatch.setenv("ALERTMANAGER_URL", "http://127.0.0.1:9")
     assert "ne répond pas" in str(cli.invoke(alerts_app, ["test"]).exception)

@@ -11,6 +11,7 @@ import errno
 import multiprocessing
 import os
 import signal
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -80,6 +81,19 @@ def test_the_same_files_again_are_the_same_receipt_and_change_nothing(archive: D
     before = tree(archive.root)
     assert archive.put_revision("2026-06", manifest.revision, files, UNTIL) == first
     assert tree(archive.root) == before
+
+
+@pytest.mark.parametrize("change", ["altered", "gone"])
+def test_a_receipt_is_given_only_for_bytes_that_read_back_equal(archive: DirectoryArchive, change: str) -> None:
+    manifest, files = prepare(archive)
+    archive.put_revision("2026-06", 1, files, UNTIL)
+    path = archive.root / "revisions" / "2026-06" / "r1" / "figures.csv"
+    path.chmod(0o644)
+    path.write_bytes(b"x") if change == "altered" else path.unlink()
+    with pytest.raises(EvidenceError, match="relecture différente"):
+        archive.receipt("2026-06")
+    with pytest.raises(EvidenceError, match="relecture différente"):
+        archive.put_revision("2026-06", manifest.revision, files, UNTIL)
 
 
 def test_files_that_the_manifest_does_not_announce_are_refused(archive: DirectoryArchive) -> None:
@@ -168,6 +182,34 @@ def steps_of_a_write(archive: DirectoryArchive, monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(archive_dir.shutil, "rmtree", counted(archive_dir.shutil.rmtree))
     put(archive, rows=CHANGED)
     return seen
+
+
+def test_what_becomes_visible_is_on_the_disk_before(archive: DirectoryArchive, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A power cut after the commit: files, their folder and its move were flushed before it, the commit after it."""
+    done: list[tuple[str, str]] = []
+    fsync, rename, replace = os.fsync, Path.rename, Path.replace
+
+    def flushed(descriptor: int) -> None:
+        done.append(("flushed", Path(f"/proc/self/fd/{descriptor}").readlink().name))
+        fsync(descriptor)
+
+    def moved(move: Callable[[Path, Path], Path]) -> Callable[[Path, Path], Path]:
+        def noted(path: Path, target: Path) -> Path:
+            done.append(("moved", Path(target).name))
+            return move(path, target)
+
+        return noted
+
+    monkeypatch.setattr(os, "fsync", flushed)
+    monkeypatch.setattr(Path, "rename", moved(rename))
+    monkeypatch.setattr(Path, "replace", moved(replace))
+    put(archive)
+    placed, commit = done.index(("moved", "r1")), done.index(("moved", "chain.jsonl"))
+    files = {*archive.read("2026-06"), "current.pdf", "chain.jsonl"}
+    assert {name for _, name in done[:placed]} >= {*files, "revision", "2026-06-r1", ".pending", "revisions"}
+    assert ("flushed", "2026-06") in done[placed:commit]
+    assert ("flushed", archive.root.name) in done[:placed]
+    assert ("flushed", archive.root.name) in done[commit : done.index(("moved", "bias-report-2026-06.pdf"))]
 
 
 def count_steps(tmp_path: Path) -> int:

@@ -107,6 +107,26 @@ def test_the_judge_of_a_month_with_digest_calibration_and_withheld_nights(tmp_pa
     assert both.shown.calibration_fr is None
 
 
+def test_who_was_away_judged_nothing_and_is_no_second_judge(tmp_path: Path) -> None:
+    """A first night before the judge ever answered stays unscored; the month has one judge, and its verdict stands."""
+    unmet = dataclasses.replace(JUDGE, digest=None)
+    away = dataclasses.replace(
+        row("judge_neutrality", unmet.fingerprint, 1, None), status=Status.UNSCORED, reason="judge_unavailable"
+    )
+    store = stored(tmp_path, NEUTRALITY, "2026-06-02", away)
+    days = ["2026-06-02", "2026-06-03"]
+    assert month_judge(store, tmp_path, days, "lexical").shown.name == unmet.fingerprint  # not the lexical evaluator
+    judged = row("judge_neutrality", JUDGE.fingerprint)
+    stored(tmp_path, NEUTRALITY, "2026-06-03", judged)
+    keep_identity(tmp_path, JUDGE)
+    calibration(tmp_path, JUDGE, adequate=True)
+    found = month_judge(store, tmp_path, days, "lexical")
+    assert (found.shown.name, found.shown.model_digest) == (JUDGE.fingerprint, JUDGE.digest)
+    assert found.shown.calibration_fr is not None
+    (rule,) = neutrality_rules(frame([away, judged], Judgement), lambda _: 0.7, [JUDGE.fingerprint])
+    assert rule.indicative is False
+
+
 def test_an_edited_identity_is_refused(tmp_path: Path) -> None:
     path = keep_identity(tmp_path, JUDGE)
     assert identities(tmp_path)[JUDGE.fingerprint].fingerprint == JUDGE.fingerprint

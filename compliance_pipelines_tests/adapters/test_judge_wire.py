@@ -8,10 +8,12 @@ from __future__ import annotations
 import pytest
 
 from compliance_pipelines.adapters.cache import SqliteCache
-from compliance_pipelines.adapters.judge_asks import Session
+from compliance_pipelines.adapters.judge import NeutralityJudge
+from compliance_pipelines.adapters.judge_asks import Session, Timing
 from compliance_pipelines.adapters.judge_config import JudgeConfigError, JudgeSettings, JudgeUnavailableError
+from compliance_pipelines.adapters.judge_files import judge_files
 from compliance_pipelines.adapters.judge_model import model_digest
-from compliance_pipelines.adapters.judge_night import known_digest
+from compliance_pipelines.adapters.judge_night import known_digest, open_judge
 from compliance_pipelines.adapters.judge_pool import Ended, Limits
 from compliance_pipelines.core.judge_samples import Reading
 from compliance_pipelines_tests.judge_samples import FakeClock, judge_at, sample, samples
@@ -89,6 +91,50 @@ def test_a_server_that_cannot_tell_now_keeps_the_identity_it_had(
     assert cache.digest(stub.url, "juge-test") == (True, KNOWN)
     with pytest.raises(JudgeUnavailableError, match="indisponible"):
         model_digest(settings)
+
+
+def first_contact(stub: LlmStub, cache: SqliteCache, clock: FakeClock, up_at: float) -> NeutralityJudge:
+    """A judge opened on a server that nobody ever met and that is down until `up_at` on the clock."""
+
+    async def sleep(seconds: float) -> None:
+        await clock.sleep(seconds)
+        if clock.now >= up_at:
+            stub.elsewhere.pop("/models", None)
+
+    stub.elsewhere["/models"] = Reply(status=503)
+    stub.behave = lambda r: judging()(r) if clock.now >= up_at else Reply(status=503)
+    limits = Limits(concurrency=4, first_pause=0.5, longest_pause=300.0, patience=900.0)
+    session = Session(JudgeSettings(stub.url, "juge-test", None), limits, timing=Timing(clock, sleep))
+    return open_judge(session, judge_files(), cache)
+
+
+def test_a_judge_that_is_down_at_first_contact_is_judged_by_under_its_own_digest(
+    stub: LlmStub, cache: SqliteCache
+) -> None:
+    clock = FakeClock()
+    judge = first_contact(stub, cache, clock, clock.now + 600)
+    assert (judge.met, judge.identity.digest) == (True, stub.digest)
+    found = judge.judge("night", samples(6))
+    assert all(reading.value is not None for reading in found.readings.values())
+    # the next night, met at once, is the same judge
+    again = open_judge(judge.session, judge_files(), cache)
+    assert again.evaluator == judge.evaluator
+    assert again.judge("again", samples(6)).sent == 0
+
+
+def test_a_judge_that_never_said_who_it_is_judges_nothing_until_it_does(stub: LlmStub, cache: SqliteCache) -> None:
+    clock = FakeClock()
+    judge = first_contact(stub, cache, clock, clock.now + 1e6)
+    assert 900 <= clock.now - 1000 < 1300
+    assert (judge.met, cache.digest(stub.url, "juge-test")) == (False, (False, None))
+    found = judge.judge("night", samples(6))
+    assert (found.ended, found.sent, stub.requests) == (Ended.UNAVAILABLE, 0, [])
+    assert set(found.readings.values()) == {Reading(reason="judge_unavailable")}
+    stub.elsewhere.pop("/models")
+    clock.now += 1e6
+    settled = open_judge(judge.session, judge_files(), cache)
+    assert settled.met
+    assert all(r.value is not None for r in settled.judge("night", samples(6)).readings.values())
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,6 +57,23 @@ def test_an_outdated_cursor_starts_the_window_again(v4: LangfuseStandIn, tmp_pat
     found, counts = traces(reader_of(v4, tmp_path, at_once=1))
     assert numbers(found) == list(range(2000))
     assert "duplicates" not in counts
+
+
+def test_cursors_that_are_always_outdated_end_in_an_error(v4: LangfuseStandIn, tmp_path: Path) -> None:
+    fill(v4, 2000)
+    answer, refused = v4.api.answer, []
+
+    def forgetful(method: str, path: str, query: dict[str, str], *rest: Any) -> Any:
+        if "cursor" in query and len(refused) < 50:
+            refused.append(path)
+            return 400, {"message": "unknown cursor", "error": "InvalidRequestError"}
+        return answer(method, path, query, *rest)
+
+    v4.api.answer = forgetful  # type: ignore[method-assign]
+    reader = reader_of(v4, tmp_path, at_once=1)
+    with reader, pytest.raises(LangfuseError, match="400"):
+        list(reader.trace_chunks(DAY, DAY, ReadReport()))
+    assert len(refused) < 10
 
 
 def test_pages_that_move_under_the_reader_lose_nothing(v3: LangfuseStandIn, tmp_path: Path) -> None:

@@ -64,6 +64,16 @@ def test_items_of_every_review_queue_in_order_of_queueing(server: LangfuseStandI
     assert found[0].completed_at is None
 
 
+def test_an_item_that_was_put_back_is_not_reviewed(server: LangfuseStandIn, http: LangfuseHttp) -> None:
+    """A server may keep the time of a completion that was taken back: the status says what holds."""
+    queue = server.store.add_queue("review-direction-rh")
+    item = server.store.add_item(queue["id"], "t1", "TRACE", "COMPLETED")
+    item["status"] = "PENDING"
+    (found,) = langfuse_reviews.review_items(http)
+    assert item["completedAt"] is not None
+    assert found.completed_at is None
+
+
 def test_no_queue_is_no_item(http: LangfuseHttp) -> None:
     assert langfuse_reviews.review_items(http) == []
 

@@ -1,5 +1,6 @@
 """Tables on disk: round trips, empty days, atomic writes, damaged files, digests over values."""
 
+import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,6 +34,16 @@ def test_round_trip(kind: type, count: int, tmp_path: Path) -> None:
     store, rows = TableStore(tmp_path), [ROWS[kind]] * count
     store.write(KEY, "2026-06-02", frame(rows, kind))
     assert records(store.read(KEY, "2026-06-02"), kind) == rows
+
+
+def test_a_table_is_on_the_disk_before_it_takes_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a power cut a renamed file without its bytes would be an empty night."""
+    done: list[str] = []
+    fsync, replaced = os.fsync, Path.replace
+    monkeypatch.setattr(os, "fsync", lambda file: (done.append("flushed"), fsync(file))[1])
+    monkeypatch.setattr(Path, "replace", lambda old, new: (done.append("placed"), replaced(old, new))[1])
+    TableStore(tmp_path).write(KEY, "a", frame([ROWS[Trace]], Trace))
+    assert done == ["flushed", "placed"]
 
 
 def test_same_rows_give_the_same_bytes(tmp_path: Path) -> None:

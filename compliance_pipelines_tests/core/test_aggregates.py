@@ -47,8 +47,15 @@ def test_by_hand() -> None:
     assert row.p5 == pytest.approx(0.51)
     assert row.share_below == pytest.approx(2 / 3)
     assert (row.n_traces, row.n_eligible, row.n_sampled, row.n_scored, row.n_unscored) == (4, 4, 4, 3, 1)
+    assert (row.period_start, row.period_end) == PERIOD
     assert row.verdict is Verdict.CONFORME
     assert row.margin_established is False
+
+
+@pytest.mark.parametrize(("threshold", "share"), [(0.7, 1 / 3), (0.0, 0.0), (None, None)])
+def test_a_score_at_the_threshold_is_not_below_it(threshold: float | None, share: float | None) -> None:
+    found = one([judgement(0, 0.7), judgement(1, 0.5), judgement(2, 0.9)], threshold=threshold).share_below
+    assert found == (share if share is None else pytest.approx(share))
 
 
 def test_unscored_is_not_zero() -> None:

@@ -74,6 +74,20 @@ def test_waiting_has_the_meaning_of_for(levels: list[Level | None], expected: li
     assert spans(episodes) == [(at(a), None if b is None else at(b)) for a, b in expected]
 
 
+def test_an_alert_never_ends_before_it_began() -> None:
+    book, _ = play([seen(10, B, sustain=0)])
+    book.apply([seen(0, C)], at(0))  # the clock was set back meanwhile
+    assert spans(list(book.changed.values())) == [(at(10), at(10))]
+
+
+def test_the_oldest_nights_are_forgotten_first() -> None:
+    full = Watch(counted=tuple(f"old-{k}" for k in range(800)))
+    watch, change = step(full, night(1, B), at(200))
+    assert change is Change.RAISED
+    assert len(watch.counted) == 800
+    assert (watch.counted[0], watch.counted[-1]) == ("old-1", "2026-06-02")
+
+
 @pytest.mark.parametrize(
     ("nights", "expected"),
     [

@@ -50,6 +50,7 @@ def test_one_call_is_one_exchange() -> None:
         "non-attribue",
     )
     assert trace.session_hash == pseudonym("s", b"k") != "s"
+    assert len({pseudonym("s", b"k"), pseudonym("s", b"l"), pseudonym("t", b"k")}) == 3
 
 
 def test_the_stamp_wins_over_the_key() -> None:

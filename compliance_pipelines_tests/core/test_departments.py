@@ -2,11 +2,12 @@
 
 from datetime import UTC, datetime
 
+import numpy as np
 import pandas as pd
 import pytest
 from compliance_guardrails.policy import load_policy
 
-from compliance_pipelines.core import departments
+from compliance_pipelines.core import departments, statistics
 from compliance_pipelines.core.records import Aggregate, Judgement, Status
 from compliance_pipelines.core.tables import frame
 
@@ -39,6 +40,17 @@ def test_a_judgement_of_a_trace_outside_the_period_does_not_count() -> None:
 def test_traces_of_one_session_are_one_conversation() -> None:
     together = row({"a": "s", "b": "s"}, [judgement("a", 0.5), judgement("b", 0.9)])
     assert together.ci_low is None
+
+
+def test_each_judgement_belongs_to_the_conversation_of_its_own_trace() -> None:
+    """Judged in another order than read: a and b are one talk of two equal traces, c and d two talks apart."""
+    sessions: dict[str, str | None] = {"a": "s", "b": "s", "c": "t", "d": "u"}
+    judged = [judgement("d", 0.2), judgement("b", 0.6), judgement("c", 0.9), judgement("a", 0.6)]
+    same = np.array([0, 1, 2, 1])  # d, b, c, a
+    seed = statistics.stable_seed(DEPARTMENT, "lexical_neutrality", *(moment.isoformat() for moment in PERIOD))
+    expected = statistics.mean_interval(np.array([0.2, 0.6, 0.9, 0.6]), same, seed)
+    found = row(sessions, judged)
+    assert (found.ci_low, found.ci_high) == expected
 
 
 @pytest.mark.parametrize("nothing", [None, ""])

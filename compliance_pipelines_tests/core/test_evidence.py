@@ -29,6 +29,7 @@ from compliance_pipelines.core.evidence import (
 from compliance_pipelines.core.evidence_chain import (
     StoredFile,
     broken_links,
+    check_new,
     find_revision,
     read_chain,
     read_entry,
@@ -280,6 +281,20 @@ def test_any_changed_byte_of_an_index_is_refused(data: st.DataObject) -> None:
     byte = data.draw(st.integers(0, 255).filter(lambda value: value != content[position]))
     with pytest.raises(EvidenceError):
         read_chain(content[:position] + bytes([byte]) + content[position + 1 :])
+
+
+@pytest.mark.parametrize("revision", [1, 3])
+def test_a_revision_number_that_is_taken_or_leaves_a_gap_is_not_archived(revision: int) -> None:
+    first = manifest()
+    second = manifest((first,), n=2).model_copy(update={"revision": revision})
+    files = {"manifest.json": second.to_bytes(), pdf_name("2026-06"): b"%PDF-1", "figures.json": b"{}\n"}
+    with pytest.raises(EvidenceError, match=r"existe déjà|attendu la révision 2"):
+        check_new([entry_of(first)], "2026-06", revision, files)
+
+
+def test_a_document_that_is_too_long_is_not_parsed() -> None:
+    with pytest.raises(EvidenceError, match="attendu moins de 1000000 octets"):
+        read_canonical(b'{"a":"' + b"x" * 1_000_000 + b'"}\n', "document")
 
 
 def test_links() -> None:

@@ -1,11 +1,12 @@
-"""The bucket's lifecycle against the retention: what is refused, what is only said, what is none of our business."""
+"""Retention: the bucket's lifecycle against it (refused, only said, none of our business), and the first day kept."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
+from compliance_pipelines.core.evidence import EvidenceError
 from compliance_pipelines.core.evidence_lifecycle import LifecycleRule, fix_fr, read_rules
-from compliance_pipelines.core.retention import retain_until
+from compliance_pipelines.core.retention import purge_before, retain_until
 
 CREATED = datetime(2026, 7, 1, 4, 5, tzinfo=UTC)
 UNTIL = retain_until(CREATED, 7)
@@ -57,9 +58,23 @@ def test_what_hides_without_deleting_is_a_reservation(rule: LifecycleRule, words
     assert words in reading.reserved[0]
 
 
+def test_only_the_rules_that_are_refused_are_removed() -> None:
+    rules = [LifecycleRule("early", days=1), LifecycleRule("late", days=NEEDED), LifecycleRule("cold", cold_days=90)]
+    assert fix_fr("b", rules, read_rules(rules, PREFIXES, PERIODS)) == "mc ilm rule rm --id early ALIAS/b"
+
+
 @pytest.mark.parametrize("name", ["", "a b", "x; rm -rf /", "$(id)", "é", "-rf", "a" * 65, "a\nb"])
 def test_a_hostile_name_never_stands_in_the_command(name: str) -> None:
     rule = LifecycleRule(name, days=1)
     reading = read_rules([rule], PREFIXES, PERIODS)
     assert "« sans nom »" in reading.refused[0]
     assert fix_fr("b", [rule], reading) == "mc ilm rule ls ALIAS/b puis mc ilm rule rm --id ID ALIAS/b"
+
+
+def test_purge_before_counts_whole_months() -> None:
+    assert purge_before(date(2026, 11, 30), 13) == date(2025, 10, 1)
+    assert purge_before(date(2026, 1, 1), 1) == date(2025, 12, 1)
+    assert purge_before(date(2024, 2, 29), 12) == date(2023, 2, 1)
+    for months in (0, -1, 1201):
+        with pytest.raises(EvidenceError, match="purge"):
+            purge_before(date(2026, 1, 1), months)

@@ -38,3 +38,14 @@ def test_another_name_or_another_paris_day_is_another_score() -> None:
         scores.add(row)
     assert len(scores.result()) == 3
     assert report.days[DAY]["duplicates"] == 0
+
+
+def test_scores_of_the_days_around_are_left_to_those_days() -> None:
+    report = ReadReport()
+    scores = Scores(DAY, DAY, report)
+    # the Paris day of 2 June is 22:00 UTC to 22:00 UTC
+    for hours in (-12.001, -12, 11.999, 12):
+        at = NOON + timedelta(hours=hours)
+        scores.add(ScoreRow(f"s{hours}", "t1", "trace", "human_feedback", 1, None, "API", at, at, at))
+    assert [score.score_id for score in scores.result()] == ["s-12", "s11.999"]
+    assert {day: counts["scores"] for day, counts in report.days.items()} == {DAY: 2}

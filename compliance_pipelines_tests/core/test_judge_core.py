@@ -215,6 +215,10 @@ def test_sampling_is_stable_stratified_and_never_below_the_minimum() -> None:
     assert taken >= {t.trace_id for t in (*few, *critical)}
     assert len(taken & {t.trace_id for t in some}) >= 5
     assert taken != chosen([*many, *few, *some, *critical], dataclasses.replace(strata, salt="autre"))
+    # what the minimum adds are the lowest draws: a higher rate would have taken the same ones first
+    least = chosen(many, Strata(lambda _: 0.0, "sel", 5))
+    assert sorted(least) == sorted(sorted((t.trace_id for t in many), key=strata.draw)[:5])
+    assert least <= taken
 
 
 EVERYTHING = Strata(lambda _: 1.0, "sel", 0)

@@ -57,6 +57,13 @@ def test_citations_and_grounding_of_an_answer() -> None:
     assert GROUNDED(trace(answer="De 150 € à 1 150 €.")).value == 0.5
 
 
+def test_the_looser_rule_is_a_measure_of_its_own() -> None:
+    """Any marker anywhere against an identifiable source: "votre contrat couvre" satisfies the first alone."""
+    named = trace(answer="Votre contrat couvre jusqu'à 500 €.")
+    marked = judging.citation_scorer(lambda _: True, RULES, marker=True)
+    assert (CITED(named).value, marked(named).value) == (0, 1)
+
+
 def test_flagged_traces_weigh_what_policy_says() -> None:
     found = judging.judge([TRACE, trace(trace_id="t2", flagged=True)], "m", "e", LEXICAL, 2.0, EVERYTHING)
     assert [j.weight for j in found] == [1.0, 2.0]

@@ -37,7 +37,7 @@ def test_an_instant_belongs_to_its_paris_day() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "2026", "2026-13", "2026-00", "26-06", "2026-6", "juin 2026", "2026-06-01", "٢٠٢٦-٠٦"]
+    "text", ["", "2026", "2026-13", "2026-00", "26-06", "2026-6", "juin 2026", "2026-06-01", "٢٠٢٦-٠٦", "9999-12"]
 )
 def test_unreadable_month_is_one_french_line(text: str) -> None:
     with pytest.raises(PeriodError, match="attendu AAAA-MM") as refused:

@@ -64,6 +64,20 @@ def test_a_day_that_nobody_counted_has_no_difference() -> None:
     assert found.totals(NEXT, NEXT) == {reconciliation.SERVER: 0}
 
 
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ({reconciliation.READ: 3}, True),
+        ({reconciliation.READ: 3, reconciliation.SERVER: 3}, False),
+        ({reconciliation.READ: 0}, False),
+        ({"rejected_naive_time": 2}, False),  # an export: there is no server to count
+        ({}, False),
+    ],
+)
+def test_only_rows_of_a_server_can_lack_its_count(counts: dict[str, int], expected: bool) -> None:
+    assert reconciliation.uncounted(counts) is expected
+
+
 def test_the_finding_says_how_many_and_which_way() -> None:
     few = reconciliation.day_count(DAY, {reconciliation.SERVER: 12, reconciliation.READ: 10})
     many = reconciliation.day_count(DAY, {reconciliation.SERVER: 10, reconciliation.READ: 12})

@@ -153,6 +153,13 @@ def test_policy_evaluator_and_code_break_the_comparison(manifest, digest, before
         assert word in reason
 
 
+def test_a_month_before_under_two_policies_breaks_the_comparison() -> None:
+    mixed = [*of_may("p"), *of_may("q")]
+    found = previous_month("2026-05", mixed, _Manifest(), INPUTS, POLICY, PolicyFacts("q", POLICY.files))  # type: ignore[arg-type]
+    assert found is not None
+    assert ["n’est plus disponible" in reason for _, reason in found.breaks] == [True]
+
+
 def test_no_rows_is_no_month_before() -> None:
     assert previous_month("2026-05", [], _Manifest(), INPUTS, POLICY, None) is None  # type: ignore[arg-type]
 

@@ -32,7 +32,7 @@ def test_section_10_prints_the_classification_and_the_dated_texts_of_the_policy(
     report = build_report(inputs)
     blocks = report.sections[9].blocks
     known = {name: value for block in blocks if isinstance(block, FactList) for name, value in block.items}
-    assert known["Classement"] == POLICY.legal.classification.value.value
+    assert known["Classification"] == POLICY.legal.classification.value.value
     assert known["Décision"] == "non prise : le logiciel ne déduit aucun classement"
     assert known["Fondement"].startswith("Règlement (UE) 2024/1689, article 6")
     table = next(block for block in blocks if isinstance(block, Table))

@@ -16,6 +16,7 @@ from compliance_pipelines.core import report_format as fmt
 from compliance_pipelines.core.report import attachments, build_report
 from compliance_pipelines.core.report_inputs import CoverageFacts, DailyPoint, OversightFacts, ReportInputs
 from compliance_pipelines.core.report_shares import Share, total
+from compliance_pipelines.core.report_suppress import build_mask
 from compliance_pipelines.core.report_tree import BarsChart, Report, Table
 from compliance_pipelines_tests import report_samples as samples
 from compliance_pipelines_tests.golden.months import may
@@ -106,6 +107,24 @@ def test_totals_of_claims_do_not_give_a_small_base_back(n, uncited):
     by_claims = {"réponses à affirmation", "auto-évaluations"}
     ours, theirs = table(other, 3, "Couverture"), table(reference, 3, "Couverture")
     assert [r for r in ours.rows if r[3].text in by_claims] == [r for r in theirs.rows if r[3].text in by_claims]
+
+
+@pytest.mark.parametrize(("traces", "hidden"), [(0, False), (1, True), (4, True), (5, False)])
+def test_one_to_four_traces_hide_a_department(traces, hidden):
+    row = replace(samples.inputs().aggregates[0], n_traces=traces)
+    assert build_mask([row], [], [], 5).departments == ({row.department} if hidden else set())
+    facts = [CoverageFacts(SMALL, traces, traces, 0, 0, 0, 0, 0, 0, 0, 0)]
+    assert build_mask([], facts, [], 5).hides(SMALL) is hidden
+    seen = [OversightFacts(SMALL, traces, 0, 0, 0, 0, 0, None)]
+    assert build_mask([], [], seen, 5).hides(SMALL) is hidden
+
+
+@pytest.mark.parametrize("base", ["n_eligible", "n_sampled", "n_scored"])
+def test_each_base_of_a_row_can_hide_it(base):
+    row = replace(samples.inputs().aggregates[0], n_traces=90, n_eligible=90, n_sampled=90, n_scored=90)
+    small = build_mask([replace(row, **{base: 4})], [], [], 5)
+    assert (small.rows, small.departments) == ({(row.department, row.metric)}, set())
+    assert not build_mask([row], [], [], 5).any
 
 
 def test_zero_is_not_a_group():
@@ -233,6 +252,28 @@ def test_the_gap_between_two_rates_is_no_small_group(seen):
     assert report == built(43)
     assert attachments(report) == attachments(built(43))
     assert attachments(built(45)) != attachments(report)
+
+
+@pytest.mark.parametrize(
+    ("part", "base", "text", "least"),
+    [
+        (0, 90, "0,0 %", 0),
+        (1, 90, "< 5,6 %", 1),
+        (4, 90, "< 5,6 %", 1),
+        (5, 90, "5,6 %", 5),
+        (2, 13, "< 38,5 %", 1),
+        (85, 90, "94,4 %", 85),
+        (86, 90, "> 94,4 %", 86),
+        (89, 90, "> 94,4 %", 86),
+        (90, 90, "100,0 %", 90),
+        (3, 7, "n. c.", 3),  # both sides are small: 3 to 4 of 7
+        (0, 0, "—", 0),
+    ],
+)
+def test_shares_as_printed_and_the_least_they_may_stand_for(part, base, text, least):
+    share = Share(part, base, 5)
+    assert share.text.replace(fmt.NNBSP, " ") == text.replace("n. c.", fmt.MASKED.replace(fmt.NNBSP, " "))
+    assert share.least == least
 
 
 def test_a_rare_event_of_the_month_is_no_number():

@@ -82,8 +82,10 @@ def test_many_traces_that_nobody_owns_keep_the_month_open() -> None:
     assert facts(report, 1)["Traces non attribuées"] == "30"
 
 
-def test_a_tenth_of_the_month_that_nobody_owns_is_no_remainder() -> None:
-    inputs = unowned(12, 12)
+@pytest.mark.parametrize("traces", [6, 12])
+def test_a_tenth_of_the_month_that_nobody_owns_is_no_remainder(traces: int) -> None:
+    """Of the month's traces by one measure: the measures are not added up."""
+    inputs = unowned(traces, traces)
     few = tuple(
         replace(row, n_eligible=35, n_sampled=35, n_scored=35) if row.department != "non-attribue" else row
         for row in inputs.aggregates

@@ -10,6 +10,7 @@ import pytest
 from pypdf import PdfReader
 
 from compliance_pipelines.adapters.pdf import render_summary
+from compliance_pipelines.core.records import Verdict
 from compliance_pipelines.core.report import build_report
 from compliance_pipelines.core.report_inputs import DepartmentFacts
 from compliance_pipelines.core.report_summary import first_rows, summary_json
@@ -39,6 +40,25 @@ def test_the_document_says_what_the_page_says() -> None:
     assert cited["n"] > 1000
     for row in found["departments"]:
         assert row["label"] in " ".join(page.split())
+
+
+def test_the_share_of_requests_with_a_score_is_of_all_published_requests() -> None:
+    shown = [facts for facts in samples.inputs().coverage if facts.requests >= 5]
+    requests, scored = (sum(getattr(f, name) for f in shown) for name in ("requests", "with_retrieval_score"))
+    (gate,) = [figure for figure in document()["figures"] if figure["metric"] == "retrieval_gate"]
+    assert (gate["n"], gate["value"]) == (requests, round(scored / requests, 6))
+
+
+def test_a_department_with_too_few_traces_is_not_counted_as_measured() -> None:
+    aggregates = [
+        replace(row, verdict=Verdict.INSUFFISANT)
+        if (row.department, row.metric) == ("direction-sinistres", "judge_neutrality")
+        else row
+        for row in samples.inputs().aggregates
+    ]
+    found = document(aggregates=tuple(aggregates))
+    values = {(f["metric"], f["name"]): f["value"] for f in found["figures"]}
+    assert values["judge_neutrality", "departments_measured"] == 7
 
 
 def test_every_value_is_a_number_with_its_unit_n_and_interval() -> None:

@@ -65,6 +65,42 @@ def test_many_clusters_give_the_interval_of_the_bootstrap(monkeypatch: pytest.Mo
     assert normal == pytest.approx(bootstrap, abs=1e-3)
 
 
+def test_beyond_the_bootstrap_the_interval_is_the_normal_one_of_the_conversations() -> None:
+    k = statistics.BOOTSTRAP_CLUSTERS + 1
+    values = np.random.default_rng(13).beta(5, 2, size=k)
+    half = 1.959964 * values.std(ddof=1) / np.sqrt(k)
+    found = statistics.mean_interval(values, np.arange(k), 1)
+    assert found == pytest.approx((values.mean() - half, values.mean() + half), abs=1e-8)
+
+
+def test_talks_of_unequal_length_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    values, talks = np.array([0.2, 0.4, 0.6, 0.8, 0.8, 0.7, 0.5]), np.array([0, 0, 1, 2, 2, 2, 3])
+    monkeypatch.setattr(statistics, "BOOTSTRAP_CLUSTERS", 3)
+    # mean 4/7; residuals -0.5429, 0.0286, 0.5857, -0.0714; their squares 0.643673, times 4/3, root, by 7 traces
+    assert statistics.mean_interval(values, talks, 1) == pytest.approx((0.312039, 0.830818), abs=2e-6)
+
+
+def test_no_interval_leaves_the_unit_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statistics, "BOOTSTRAP_CLUSTERS", 3)
+    low, high = statistics.mean_interval(np.array([1.0, 1.0, 1.0, 0.2]), np.arange(4), 1) or (1, 0)
+    assert (low, high) == (pytest.approx(0.8 - 1.959964 * 0.2), 1.0)  # 1.192 uncut
+    low, high = statistics.mean_interval(np.array([0.0, 0.0, 0.0, 0.8]), np.arange(4), 1) or (1, 0)
+    assert (low, high) == (0.0, pytest.approx(0.2 + 1.959964 * 0.2))
+
+
+def test_a_resample_is_divided_by_the_traces_it_drew() -> None:
+    """One trace of 0.2 and a talk of nine of 0.8: whatever is drawn, no mean lies beyond the two."""
+    values, talks = np.array([0.2, *[0.8] * 9]), np.array([0, *[1] * 9])
+    assert statistics.mean_interval(values, talks, 1) == pytest.approx((0.2, 0.8))
+
+
+def test_an_interval_once_printed_is_found_again() -> None:
+    """A report of years ago is computed again: replicates, level and draws are part of its figures."""
+    values = np.linspace(0, 1, 50)
+    found = statistics.mean_interval(values, np.arange(50), 9)
+    assert found == pytest.approx((0.416734693878, 0.583295918367), abs=1e-9)
+
+
 def test_one_conversation_shows_no_spread() -> None:
     assert statistics.mean_interval(np.array([0.2, 0.9]), np.array([0, 0]), 1) is None
 
@@ -81,8 +117,9 @@ def test_scores_that_are_all_alike_leave_room_for_what_was_not_seen(value: float
 
 def test_conversations_that_are_all_alike_show_no_spread_either() -> None:
     values = np.tile([0.2, 0.9, 0.4], 30)
-    low, high = statistics.mean_interval(values, np.repeat(np.arange(30), 3), 1) or (1, 0)
-    assert low < 0.5 < high
+    share, _ = statistics.wilson(30, 30) or (1, 0)
+    found = statistics.mean_interval(values, np.repeat(np.arange(30), 3), 1)
+    assert found == pytest.approx((0.5 * share, 1 - 0.5 * share))  # of thirty talks, not of ninety traces
 
 
 def test_the_interval_of_scores_that_are_nearly_always_one_covers() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -23,9 +24,15 @@ from compliance_pipelines.core.evidence import (
     decide,
     sha256,
 )
-from compliance_pipelines.core.ports import ArchiveUnavailableError
+from compliance_pipelines.core.ports import ArchiveUnavailableError, RetentionState
 from compliance_pipelines.core.retention import retain_until
-from compliance_pipelines.core.verify_revision import PdfFacts, Tools, has_prefix_digest
+from compliance_pipelines.core.verify_revision import (
+    PdfFacts,
+    SignatureFacts,
+    Tools,
+    has_prefix_digest,
+    retention_check,
+)
 from compliance_pipelines_tests.evidence_samples import (
     BUILT_AT,
     ROWS,
@@ -35,6 +42,7 @@ from compliance_pipelines_tests.evidence_samples import (
     inputs,
     pdf,
     put,
+    rendered,
     verify_all,
     verify_file,
     verify_month,
@@ -313,6 +321,65 @@ def test_tools_can_be_swapped(tmp_path: Path) -> None:
     result = verify.verify_month(archive, MONTH, empty)
     assert failed(result) == ["Pièces incorporées au PDF", "Chiffres imprimés"]
     assert TOOLS.read_pdf is read_pdf
+
+
+SOUND, PART, BROKEN, FOREIGN, UNKNOWN = (
+    SignatureFacts(intact, covers, trusted, "signature")
+    for intact, covers, trusted in [
+        (True, True, True), (True, False, True), (False, True, True), (True, True, False), (True, True, None),
+    ]
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("found", "extends", "expected"),
+    [
+        ((SOUND,), True, []),
+        ((UNKNOWN,), True, []),
+        ((PART, SOUND), True, []),  # a second signature covers the first
+        ((), True, ["Signature"]),
+        ((BROKEN,), True, ["Signature"]),
+        ((FOREIGN,), True, ["Signature"]),
+        ((PART,), True, ["Signature"]),  # something was added after signing
+        ((SOUND, PART), True, ["Signature"]),
+        ((BROKEN, SOUND), True, ["Signature"]),
+        ((SOUND,), False, ["Signature"]),  # another file was signed than the one of the manifest
+    ],
+)
+def test_what_a_signature_must_be(
+    found: tuple[SignatureFacts, ...], extends: bool, expected: list[str], tmp_path: Path
+) -> None:
+    archive, facts = DirectoryArchive(tmp_path), inputs(MONTH)
+    decision = decide((), MONTH, facts.digest)
+    unsigned = rendered(decision).pdf_unsigned
+    made = rendered(decision, signed=(unsigned if extends else unsigned[1:]) + b"\nsigned")
+    manifest = build_manifest(decision, facts, made, reason=None, built_at=BUILT_AT)
+    archive.put_revision(MONTH, 1, made.files(manifest), UNTIL)
+    assert manifest.pdf.sha256_archived == sha256(made.pdf_signed or b"")
+    tools = Tools(read_pdf=lambda _: read_pdf(unsigned), read_signatures=lambda _: found)
+    result = verify.verify_month(archive, MONTH, tools)
+    assert failed(result) == expected
+    (said,) = [check for check in result.checks if check.name_fr == "Signature"]
+    assert said.warning == (found == (UNKNOWN,))
+
+
+@pytest.mark.parametrize(
+    ("days", "mode", "ok"),
+    [(0, "COMPLIANCE", True), (-1, "COMPLIANCE", False), (1, "COMPLIANCE", True), (0, "GOVERNANCE", False)],
+)
+def test_what_the_store_enforces_is_at_least_what_was_promised(days: int, mode: str, ok: bool, tmp_path: Path) -> None:
+    put(archive := DirectoryArchive(tmp_path))
+    facts = archive.list_revisions()[0].model_copy(update={"mode": "COMPLIANCE"})
+    until = facts.retain_until_at + timedelta(days=days)
+    assert retention_check(RetentionState(mode, locked=True, retain_until=until, legal_hold=None), facts).ok is ok
+    assert not retention_check(RetentionState(mode, locked=True, retain_until=None, legal_hold=None), facts).ok
+    assert not retention_check(RetentionState("AUCUN", locked=False, retain_until=until, legal_hold=None), facts).ok
+
+
+def test_a_signature_that_the_manifest_does_not_know_is_found(tmp_path: Path) -> None:
+    put(archive := DirectoryArchive(tmp_path))
+    tools = Tools(read_pdf=read_pdf, read_signatures=lambda _: (SOUND,))
+    assert failed(verify.verify_month(archive, MONTH, tools)) == ["Signature"]
 
 
 def test_the_unsigned_file_is_found_inside_the_signed_one() -> None:

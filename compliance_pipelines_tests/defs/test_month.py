@@ -88,7 +88,9 @@ def test_the_month_counts_what_its_rows_say(home: Path) -> None:
     traces = [t for t in all_of(home, ("langfuse", "traces"), Trace) if t.created_at <= MONTH.scheduled_at]
     kept = {t.trace_id for t in traces}
     judged = [j for j in all_of(home, ("evaluation", "citations"), Judgement) if j.trace_id in kept]
-    for (department, metric), row in aggregates(home).items():
+    found = aggregates(home)
+    assert sum(row.n_scored for (_, metric), row in found.items() if metric == "citation_compliance") > 0
+    for (department, metric), row in found.items():
         assert row.n_traces == sum(t.department == department for t in traces)
         if metric == "citation_compliance":
             values = [

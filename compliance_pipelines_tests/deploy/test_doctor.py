@@ -117,6 +117,8 @@ AWAY = [
     ("alertmanager", {"ALERTMANAGER_URL": DEAD}),
     ("pushgateway", {"PUSHGATEWAY_URL": DEAD}),
     ("passerelle", {"LITELLM_CI_URL": DEAD, "LITELLM_CI_KEY": "sk-ci-x-1"}),
+    ("lecteur", {"EXTRACTOR_BASE_URL": f"{DEAD}/v1"}),
+    ("sans masque", {"LITELLM_CI_URL": DEAD, "LITELLM_CI_UNMASKED_KEY": "sk-ci-x-2"}),
     ("interface", {"DAGSTER_UI_URL": DEAD}),
 ]
 
@@ -137,6 +139,14 @@ WRONG = [
     ("alertmanager", {"ALERTMANAGER_URL": "http://u:p@host"}, "ALERTMANAGER_URL"),
     ("pushgateway", {"PUSHGATEWAY_URL": "pushgateway:9091"}, "PUSHGATEWAY_URL"),
     ("passerelle", {"LITELLM_CI_URL": "ftp://x"}, "LITELLM_CI_URL"),
+    ("lecteur", {"EXTRACTOR_BASE_URL": "lecteur:11434"}, "EXTRACTOR_BASE_URL"),
+    ("lecteur", {"EXTRACTOR_API_KEY": "sk-ex-x-1"}, "EXTRACTOR_BASE_URL"),
+    ("sans masque", {"LITELLM_CI_UNMASKED_KEY": "sk-ci-x-2"}, "LITELLM_CI_URL"),
+    (
+        "sans masque",
+        {"LITELLM_CI_URL": DEAD, "LITELLM_CI_KEY": "sk-ci-x-1", "LITELLM_CI_UNMASKED_KEY": "sk-ci-x-1"},
+        "LITELLM_CI_UNMASKED_KEY",
+    ),
     ("interface", {"DAGSTER_UI_URL": "x"}, "DAGSTER_UI_URL"),
     ("archive", {"S3_ENDPOINT": "http://u:p@x", "S3_ACCESS_KEY": "acc", "S3_SECRET_KEY": "sec"}, "S3_ENDPOINT"),
     ("réglages", {"S3_ENDPOINT": DEAD}, "S3_ACCESS_KEY"),
@@ -236,6 +246,18 @@ def test_what_refuses(tmp_path: Path, status: int, state: State) -> None:
     with http(answers) as (url, _):
         found = examined(tmp_path, ALERTMANAGER_URL=url, LITELLM_CI_URL=url)
     assert (found["alertmanager"].state, found["passerelle"].state) == (state, state)
+
+
+def test_the_gate_s_other_keys_and_addresses_are_tried_too(tmp_path: Path) -> None:
+    env = {"LITELLM_CI_UNMASKED_KEY": "sk-ci-x-2", "EXTRACTOR_API_KEY": "sk-ex-x-1"}
+    with http({("GET", "/v1/models"): (200, {"data": [{"id": "m"}]})}) as (url, seen):
+        good = examined(tmp_path, LITELLM_CI_URL=url, EXTRACTOR_BASE_URL=f"{url}/v1", **env)
+    assert (good["sans masque"].state, good["lecteur"].state) == (State.OK, State.OK)
+    assert [path for _, path, _ in seen] == ["/v1/models"] * 3
+    with http({("GET", "/v1/models"): (401, {})}) as (url, _):
+        bad = examined(tmp_path, LITELLM_CI_URL=url, EXTRACTOR_BASE_URL=url, **env)
+    for name, variable in (("sans masque", "LITELLM_CI_UNMASKED_KEY"), ("lecteur", "EXTRACTOR_API_KEY")):
+        assert (bad[name].state, variable in bad[name].line_fr) == (State.WRONG, True), bad[name]
 
 
 def test_another_server_at_the_address_is_not_taken_for_the_system(tmp_path: Path) -> None:

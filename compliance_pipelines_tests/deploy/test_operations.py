@@ -16,11 +16,12 @@ from dagster._core.storage.dagster_run import RunOpConcurrency
 from dagster._core.utils import make_new_run_id
 from dagster._utils.schedules import schedule_execution_time_iterator
 
-from compliance_pipelines.core.lateness import PASSING, Failure, kind_of, late_nights, late_reports
+from compliance_pipelines.core.lateness import PASSING, Failure, kind_of, late_nights, late_reports, late_week
 from compliance_pipelines.core.periods import Month, month_of
 from compliance_pipelines.core.ports import ArchiveUnavailableError
 from compliance_pipelines.definitions import build_defs
 from compliance_pipelines.defs import keys
+from compliance_pipelines.defs.counterfactual import sensors as gate_sensors
 from compliance_pipelines.defs.operations import sensors
 from compliance_pipelines.defs.schedules import monthly_report, nightly
 
@@ -150,6 +151,25 @@ def test_late_reports(nights: list[str], reports: list[str], now: str, expected:
 
 
 @pytest.mark.parametrize(
+    ("done", "now", "expected"),
+    [
+        ([], "2026-06-15T08:59", "2026-06-01"),
+        ([], "2026-06-15T09:00", "2026-06-08"),
+        (["2026-06-01"], "2026-06-15T08:59", None),
+        (["2026-06-01"], "2026-06-15T09:00", "2026-06-08"),
+        (["2026-06-01"], "2026-06-21T23:59", "2026-06-08"),
+        (["2026-06-08"], "2026-06-21T23:59", None),
+        # the clocks change on Sunday: nine hours after midnight all the same
+        ([], "2026-03-30T09:00", "2026-03-23"),
+        ([], "2026-10-26T08:59", "2026-10-12"),
+    ],
+)
+def test_the_late_week(done: list[str], now: str, expected: str | None) -> None:
+    found = late_week(set(done), at(now))
+    assert (str(found) if found else None) == expected
+
+
+@pytest.mark.parametrize(
     ("causes", "expected"),
     [
         (["LangfuseError"], Failure.PASSING),
@@ -219,6 +239,32 @@ def test_a_report_that_waited_is_built_when_its_last_night_comes(
     assert asked(evaluate()) == ["2026-06-01"]
     materialize(instance, keys.ARCHIVE_RECEIPT, "2026-06-01")
     assert isinstance(evaluate(), dg.SkipReason)
+
+
+def test_a_week_that_was_missed_or_failed_is_asked_for_again_once_a_day(
+    instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tick(now: str) -> dg.RunRequest | dg.SkipReason:
+        monkeypatch.setattr(gate_sensors, "utc_now", lambda: at(now))
+        found = gate_sensors.catch_up_weeks(dg.build_sensor_context(instance=instance))
+        assert isinstance(found, (dg.RunRequest, dg.SkipReason))
+        return found
+
+    def key(now: str) -> tuple[str | None, str | None]:
+        request = tick(now)
+        assert isinstance(request, dg.RunRequest), request
+        return request.partition_key, request.run_key
+
+    materialize(instance, keys.COUNTERFACTUAL, "2026-06-01")
+    assert isinstance(tick("2026-06-15T08:00"), dg.SkipReason)
+    assert key("2026-06-15T09:30") == ("2026-06-08", "catch-up-week-2026-06-08-2026-06-15")
+    assert key("2026-06-15T18:00") == ("2026-06-08", "catch-up-week-2026-06-08-2026-06-15")
+    assert key("2026-06-16T00:10") == ("2026-06-08", "catch-up-week-2026-06-08-2026-06-16")
+    run = instance.add_run(dg.DagsterRun(job_name="counterfactual", status=dg.DagsterRunStatus.STARTED))
+    assert isinstance(tick("2026-06-16T09:30"), dg.SkipReason)
+    instance.delete_run(run.run_id)
+    materialize(instance, keys.COUNTERFACTUAL, "2026-06-08")
+    assert isinstance(tick("2026-06-16T09:30"), dg.SkipReason)
 
 
 class LastingError(ValueError):
@@ -335,7 +381,7 @@ def test_what_starts_runs_is_off_until_an_installation_starts_it() -> None:
     starting = {
         s.name: s.default_status
         for s in repository.sensor_defs
-        if s.name in {"catch_up_nights", "late_rows", "unjudged_nights", "late_report"}
+        if s.name in {"catch_up_nights", "catch_up_weeks", "late_rows", "unjudged_nights", "late_report"}
     }
     assert set(starting.values()) == {dg.DefaultSensorStatus.STOPPED}
-    assert len(starting) == 4
+    assert len(starting) == 5

@@ -77,14 +77,18 @@ def test_privacy_speaks_of_the_articles_that_it_must(article: str) -> None:
 def test_deployment_lists_the_secrets_that_manifests_refer_to() -> None:
     text = "\n".join(p.read_text(encoding="utf-8") for p in (ROOT / "k8s").rglob("*.yaml"))
     named = set(re.findall(r"secretRef: \{name: ([\w-]+)\}|secretKeyRef: \{name: ([\w-]+),|secretName: ([\w-]+)", text))
-    for name in {part for found in named for part in found if part}:
+    names = {part for found in named for part in found if part}
+    assert names
+    for name in names:
         assert f"`{name}`" in DEPLOYMENT, name
 
 
 def test_the_environment_file_lists_what_manifests_set() -> None:
     example = (ROOT / ".env.example").read_text(encoding="utf-8")
     own = {"RAGAS_DO_NOT_TRACK", "HOME", "MPLCONFIGDIR"}
-    for path in (ROOT / "k8s").rglob("settings.env"):
+    files = list((ROOT / "k8s").rglob("settings.env"))
+    assert files
+    for path in files:
         names = set(re.findall(r"^([A-Z0-9_]+)=", path.read_text(encoding="utf-8"), re.MULTILINE)) - own
         assert {name for name in names if f"#{name}=" not in example} == set()
 

@@ -15,6 +15,7 @@ import yaml
 from compliance_guardrails.policy.paths import BUNDLED
 
 from compliance_pipelines import runs
+from compliance_pipelines.core.alerting_prometheus import Installation
 from compliance_pipelines.core.periods import Month
 from compliance_pipelines.sample.generate import generate
 
@@ -91,6 +92,7 @@ def test_the_gate_line_of_the_hook_is_what_people_grep() -> None:
 
 def test_every_alert_has_a_row_and_no_row_is_made_up() -> None:
     names = {rule["name"] for rule in yaml.safe_load((BUNDLED / "alerts.yaml").read_text(encoding="utf-8"))["rules"]}
+    names |= {name.value for name in Installation}
     section = RUNBOOK.split("## What to do for each alert")[1].split("\n## ")[0]
     rows = {row.split("|")[1].strip() for row in section.splitlines() if row.startswith("| ") and "alert |" not in row}
     assert rows == names
@@ -110,7 +112,14 @@ def test_metrics_and_jobs_that_the_runbook_names_exist() -> None:
         assert name.removesuffix("_total") in metrics
     repository = build_defs().get_repository_def()
     known = {s.name for s in repository.sensor_defs} | {j.name for j in repository.get_all_jobs()}
-    assert {"catch_up_nights", "retry_passing_failures", "late_report", "nightly", "monthly_report"} <= known
+    assert {
+        "catch_up_nights",
+        "catch_up_weeks",
+        "retry_passing_failures",
+        "late_report",
+        "nightly",
+        "monthly_report",
+    } <= known
 
 
 def test_a_question_on_an_empty_home_is_not_answered_with_zero(tmp_path: Path) -> None:
