@@ -71,7 +71,7 @@ soak: $(VENV)/.dev  ## Long sweeps: kills and byte flips
 lint: $(VENV)/.dev  ## Style, types, import directions
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/ty check guardrails/compliance_guardrails compliance_pipelines/core compliance_pipelines/adapters
+	$(BIN)/ty check guardrails/compliance_guardrails compliance_pipelines/core compliance_pipelines/adapters benchmarks
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.dev  ## Figures, each beside what one would use instead

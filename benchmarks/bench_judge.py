@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -71,11 +71,12 @@ def session(url: str) -> Session:
 
 
 @contextmanager
-def stub(*options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def stub(*options: str) -> Generator[tuple[str, subprocess.Popen[str]]]:
     """The stand-in in a process of its own."""
     command = [sys.executable, "-m", "compliance_pipelines_tests.standins.llm", "--latency", str(LATENCY), *options]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    running = subprocess.Popen(command, cwd=ROOT, text=True, **pipes)  # noqa: S603  our own module
+    running = subprocess.Popen(  # noqa: S603  our own module
+        command, cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
     assert running.stdout is not None
     try:
         yield running.stdout.readline().strip(), running

@@ -35,7 +35,13 @@ def _judge_environment() -> tuple[Path, Session | None, date]:
     return home, judge.session() if judge.configured else None, utc_now().date()
 
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
+_HELP = """Preuves de neutralité des assistants : juger, rapporter, archiver, vérifier.
+
+Codes de sortie : 0 fait ou conforme · 1 ce qui est vérifié n'est pas en ordre · 2 rien n'a pu être décidé (saisie
+illisible, système injoignable).
+"""
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=_HELP)
 app.add_typer(report_app, name="report")
 app.add_typer(judge_app(_judge_environment), name="judge")
 app.add_typer(alerts_app, name="alerts")

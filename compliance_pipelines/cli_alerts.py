@@ -20,9 +20,10 @@ from compliance_pipelines.adapters.outbox import Outbox
 from compliance_pipelines.core import alerting_calendar, alerting_delivery, alerting_rules
 from compliance_pipelines.core.alerting import ALL_DEPARTMENTS, Episode
 from compliance_pipelines.core.alerting_delivery import Post, Timing
+from compliance_pipelines.core.alerting_prometheus import Installation, installation
 from compliance_pipelines.core.periods import PARIS
 
-alerts_app = typer.Typer(no_args_is_help=True, help="Les alertes : lister, essayer l'envoi, expliquer une règle.")
+alerts_app = typer.Typer(no_args_is_help=True, help="Les alertes : lister, terminer, essayer, expliquer.")
 out = Console(highlight=False, soft_wrap=True)
 _LOOKED_LATELY = timedelta(hours=1)
 _REASON = 200
@@ -34,7 +35,8 @@ _SOURCES = {
     AlertName.UNSCORED_RATE_HIGH: "les mesures de chaque nuit achevée",
     AlertName.JUDGE_UNRELIABLE: "les notes retenues de chaque nuit achevée",
     AlertName.NIGHT_MISSING: "le calendrier des nuits ; Prometheus si le dispositif lui-même se tait",
-    AlertName.RUN_FAILED: "les exécutions Dagster, relances épuisées ; s'éteint quand le même travail réussit",
+    AlertName.RUN_FAILED: "les exécutions Dagster, relances épuisées, et la semaine contrefactuelle qui manque ; "
+    "s'éteint quand le même travail réussit",
     AlertName.REPORT_MISSING: "le calendrier des rapports ; Prometheus si le dispositif lui-même se tait",
     AlertName.RETENTION_NOT_VERIFIED: "le verrou de chaque rapport archivé, relu dans l'archive toutes les six heures",
     AlertName.GUARDRAIL_ERRORS: "les compteurs de la passerelle (Prometheus)",
@@ -146,10 +148,20 @@ def explain(rule: Annotated[str, typer.Argument(metavar="RÈGLE", help="Par exem
     from compliance_pipelines.core.periods import PeriodError
     from compliance_pipelines.settings import settings
 
+    for found in installation():
+        if found["alert"] == rule:
+            notes = found["annotations"]
+            out.print(escape(f"{rule} ({found['labels']['severity']})\n{notes['summary']}"))
+            out.print(
+                escape(f"Regarde : les jauges du dispositif (Prometheus) : {found['expr']}, pendant {found['for']}")
+            )
+            out.print(escape(f"Que faire : {notes['next_step']}"))
+            return
     try:
         name = AlertName(rule)
     except ValueError:
-        raise PeriodError(f"règle « {rule[:40]} » inconnue : attendu {', '.join(AlertName)}") from None
+        known = ", ".join([*AlertName, *Installation])
+        raise PeriodError(f"règle « {rule[:40]} » inconnue : attendu {known}") from None
     policy = load_policy(settings().policy_dir)
     for line in explanation(policy, name):
         out.print(escape(line))
@@ -176,22 +188,26 @@ def _by_department(rule: AlertRule, policy: Policy, department: str) -> str:
 def _scope(policy: Policy, name: AlertName) -> list[str]:
     """What else decides: how many are needed, over what time, for whom, from when."""
     day, burst, least = policy.sampling.intraday, policy.thresholds.uncited_burst, policy.thresholds.min_n
-    if name is AlertName.NEUTRALITY_BELOW_THRESHOLD:
-        trailing = f"moyenne des {day.window_minutes} dernières minutes, relevée toutes les {day.every_minutes} min"
-        return [
+    trailing = f"moyenne des {day.window_minutes} dernières minutes, relevée toutes les {day.every_minutes} min"
+    labels = ", ".join(policy.department(d).label for d in burst.departments)
+    lines = {
+        AlertName.NEUTRALITY_BELOW_THRESHOLD: [
             f"La nuit : au moins {least} notes ; une alerte au plus par nuit, tenue jusqu'à une nuit conforme.",
             f"En journée : {trailing}, au moins {day.min_n} notes ; il y faut un juge et l'API Langfuse.",
-        ]
-    if name is AlertName.UNCITED_CLAIMS_BURST:
-        labels = ", ".join(policy.department(d).label for d in burst.departments)
-        return [f"Sur {burst.window_minutes} min glissantes, directions suivies : {labels}."]
-    if name is AlertName.UNSCORED_RATE_HIGH:
-        return [f"Par direction, dès {least} traces tirées ; jamais quand les notes sont retenues (JudgeUnreliable)."]
-    if name is AlertName.NIGHT_MISSING:
-        return [f"Attendue à {alerting_calendar.NIGHT_DUE:%H h %M}, heure de Paris, le lendemain du jour évalué."]
-    if name is AlertName.REPORT_MISSING:
-        return ["Attendu le 1er du mois suivant à 4 h UTC."]
-    return []
+        ],
+        AlertName.UNCITED_CLAIMS_BURST: [f"Sur {burst.window_minutes} min glissantes, directions suivies : {labels}."],
+        AlertName.UNSCORED_RATE_HIGH: [
+            f"Par direction, dès {least} traces tirées ; jamais quand les notes sont retenues (JudgeUnreliable)."
+        ],
+        AlertName.GUARDRAIL_NOT_FED: [
+            f"Dès {least} requêtes de la direction dans l'heure ; avec moins, dès {least} en six heures."
+        ],
+        AlertName.NIGHT_MISSING: [
+            f"Attendue à {alerting_calendar.NIGHT_DUE:%H h %M}, heure de Paris, le lendemain du jour évalué."
+        ],
+        AlertName.REPORT_MISSING: ["Attendu le 1er du mois suivant à 4 h UTC."],
+    }
+    return lines.get(name, [])
 
 
 def _condition(rule: AlertRule, policy: Policy, department: str) -> str:

@@ -47,7 +47,12 @@ def build(
     from compliance_pipelines.settings import settings
 
     found = _past_month(month)
-    demo_run.build(found, out, reason=reason, cutoff=_cutoff(cutoff), nights=nights)
+    moment = _cutoff(cutoff)
+    asked = bool(reason or moment)
+    before = len(_archive().list_revisions()) if asked else 0
+    demo_run.build(found, out, reason=reason, cutoff=moment, nights=nights)
+    if asked and len(_archive().list_revisions()) == before:
+        out.print("Aucune révision ajoutée : rien n'a changé depuis la dernière, le motif n'est pas archivé.")
     if summary:
         folder = bundle_folder(settings().home, found)
         out.print(f"Synthèse : [bold]{escape(str(folder / summary_pdf_name(str(found))))}[/]")
@@ -209,10 +214,12 @@ def purge(
     for target in targets:
         size = f", {target.size / 1e6:.1f} Mo".replace(".", ",") if target.size else ""
         out.print(f"  {escape(target.name)} : {target.pieces}{size}")
+    if apply:
+        keep.apply(targets)
+        keep.note(found.home, utc_now())
     if not targets:
         out.print("Rien à supprimer.")
     elif apply:
-        keep.apply(targets)
         out.print("Supprimé. L'archive n'est pas touchée.")
     else:
         out.print("Rien n'a été supprimé : ajouter --apply. L'archive n'est jamais touchée.")

@@ -46,6 +46,7 @@ _HALVES = (
     ),
     ("LITELLM_CI_KEY", ("LITELLM_CI_URL",), "LITELLM_CI_KEY sans LITELLM_CI_URL : la barrière ne tournerait pas"),
 )
+_PLURAL = {State.DEFAULT: "défauts embarqués", State.AWAY: "injoignables"}
 _MARKS = {State.OK: "✔", State.DEFAULT: "·", State.WRONG: "✘", State.AWAY: "?"}
 
 
@@ -73,7 +74,11 @@ def lines_fr(findings: tuple[Finding, ...]) -> list[str]:
     """One line a finding, then the conclusion."""
     lines = [f"{_MARKS[found.state]} {found.name:<13}{found.line_fr}" for found in findings]
     counts = {state: sum(found.state is state for found in findings) for state in State}
-    shown = ", ".join(f"{count} {state.value}" for state, count in counts.items() if count)
+    shown = ", ".join(
+        f"{count} {_PLURAL.get(state, state.value) if count > 1 else state.value}"
+        for state, count in counts.items()
+        if count
+    )
     return [*lines, f"{len(findings)} contrôles : {shown}"]
 
 
@@ -149,6 +154,8 @@ def _servers(env: Mapping[str, str], now: datetime, *, write: bool) -> list[Prob
         ),
         Probe("pushgateway", "PUSHGATEWAY_URL", pushed),
         Probe("passerelle", "LITELLM_CI_URL", partial(doctor_models.gateway, env)),
+        Probe("sans masque", "LITELLM_CI_UNMASKED_KEY", partial(doctor_models.unmasked, env)),
+        Probe("lecteur", "EXTRACTOR_BASE_URL", partial(doctor_models.extractor, env)),
         Probe("interface", "DAGSTER_UI_URL", partial(doctor_monitoring.dagster_ui, env.get("DAGSTER_UI_URL", ""))),
     ]
     if url:

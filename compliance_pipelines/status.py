@@ -97,7 +97,7 @@ def _trend(store: TableStore) -> Reply:
                 rows.setdefault(row.department, {})[night] = row
                 metric = row.metric if row.metric == _NEUTRALITY[0] else metric
     note = "" if metric == _NEUTRALITY[0] else " (indicatif, sans LLM)"
-    lines = [f"{metric}{note}, moyenne par nuit, du {nights[0]} au {nights[-1]}"]
+    lines = [f"{metric}{note}, moyenne par nuit, du {nights[0]} au {nights[-1]} ; N : dernière nuit"]
     for department, by_night in sorted(rows.items()):
         shown = "  ".join(_mean(by_night.get(night)) for night in nights)
         last = by_night.get(nights[-1])
@@ -135,4 +135,4 @@ def _last_report(archive: Archive) -> Reply:
     receipt = archive.receipt(last.month, last.revision)
     line = f"dernier rapport : {last.month}, révision {last.revision}, {receipt.mode}, conservé jusqu’au "
     figures = {"month": last.month, "revision": last.revision, "mode": receipt.mode, "sha256": receipt.sha256}
-    return Reply(Question.LAST_REPORT, (f"{line}{receipt.retain_until:%Y-%m-%d}",), 0, figures)
+    return Reply(Question.LAST_REPORT, (f"{line}{receipt.retain_until:%d/%m/%Y}",), 0, figures)

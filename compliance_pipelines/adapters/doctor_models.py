@@ -81,24 +81,60 @@ def gateway(env: Mapping[str, str], timeout: float = 10.0) -> Finding:
     if not url:
         line = "porte contrefactuelle sans passerelle : renseignez LITELLM_CI_URL et LITELLM_CI_KEY pour la lancer"
         return Finding("passerelle", "LITELLM_CI_URL", State.DEFAULT, line)
+    host, count = _models("passerelle", ("LITELLM_CI_URL", url), ("LITELLM_CI_KEY", key), timeout)
+    return Finding("passerelle", "LITELLM_CI_URL", State.OK, f"{host} accepte la clé, {count} modèle(s) ouverts")
+
+
+def unmasked(env: Mapping[str, str], timeout: float = 10.0) -> Finding:
+    """Does the gateway accept the key that is not masked? Whether it masks is read by the gate from its answers."""
+    name = "LITELLM_CI_UNMASKED_KEY"
+    url, key = env.get("LITELLM_CI_URL", "").strip(), env.get(name, "").strip()
+    if not key:
+        line = f"paires neutralisées par le masquage non essayées sans lui : {name} les fait poser à nouveau"
+        return Finding("sans masque", name, State.DEFAULT, line)
+    if not url:
+        raise ProbeError(f"{name} sans LITELLM_CI_URL : la clé ne servirait à rien")
+    if key == env.get("LITELLM_CI_KEY", "").strip():
+        raise ProbeError(f"{name} est la clé masquée elle-même : attendu une clé que la passerelle ne masque pas")
+    host, _ = _models("passerelle", ("LITELLM_CI_URL", url), (name, key), timeout)
+    return Finding("sans masque", name, State.OK, f"{host} accepte la clé")
+
+
+def extractor(env: Mapping[str, str], timeout: float = 10.0) -> Finding:
+    """Does the endpoint of the gate's second reader (`gate --extractor-model`) answer?"""
+    name = "EXTRACTOR_BASE_URL"
+    url, key = env.get(name, "").strip(), env.get("EXTRACTOR_API_KEY", "").strip()
+    if not url and key:
+        raise ProbeError(f"EXTRACTOR_API_KEY sans {name} : la passerelle et sa clé serviraient")
+    if not url:
+        line = f"autre lecteur des réponses (gate --extractor-model) : la passerelle sert, sauf {name}"
+        return Finding("lecteur", name, State.DEFAULT, line)
+    host, count = _models("lecteur", (name, url), ("EXTRACTOR_API_KEY", key), timeout)
+    return Finding("lecteur", name, State.OK, f"{host} répond, {count} modèle(s) ouverts")
+
+
+def _models(what: str, address: tuple[str, str], secret: tuple[str, str], timeout: float) -> tuple[str, int]:
+    """Host and number of models that an OpenAI-compatible server lists; each pair is a variable and its value."""
+    variable, key = secret
     try:
-        base = endpoint("LITELLM_CI_URL", url).removesuffix("/v1")
+        base = endpoint(*address).removesuffix("/v1")
     except JudgeConfigError as wrong:
         raise ProbeError(str(wrong)) from None
     if not key.isascii() or not key.isprintable():
-        raise ProbeError("LITELLM_CI_KEY inutilisable : attendu une clé en caractères ASCII")
+        raise ProbeError(f"{variable} inutilisable : attendu une clé en caractères ASCII")
     host = urlsplit(base).netloc
     try:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         reply = httpx.get(f"{base}/v1/models", headers=headers, timeout=timeout, trust_env=False)
         rows = reply.json().get("data") if reply.status_code == 200 else None
     except httpx.HTTPError as error:
-        raise ProbeError(f"passerelle {host} injoignable ({type(error).__name__})", away=True) from None
+        line = f"{what} {host} injoignable ({type(error).__name__}), vérifiez {address[0]}"
+        raise ProbeError(line, away=True) from None
     except (ValueError, AttributeError):
         rows = None
     if reply.status_code in {401, 403}:
-        raise ProbeError(f"passerelle {host} : clé refusée ({reply.status_code}), vérifiez LITELLM_CI_KEY")
+        raise ProbeError(f"{what} {host} : clé refusée ({reply.status_code}), vérifiez {variable}")
     if not isinstance(rows, list):
         away = reply.status_code >= 500
-        raise ProbeError(f"passerelle {host} : réponse inattendue ({reply.status_code}) sur /v1/models", away=away)
-    return Finding("passerelle", "LITELLM_CI_URL", State.OK, f"{host} accepte la clé, {len(rows)} modèle(s) ouverts")
+        raise ProbeError(f"{what} {host} : réponse inattendue ({reply.status_code}) sur /v1/models", away=away)
+    return host, len(rows)

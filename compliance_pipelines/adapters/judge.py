@@ -50,9 +50,15 @@ class BatchResult:
 
 
 class NeutralityJudge:
-    """Judges batches through one session. Not for two threads at once; the cache decides what is paid."""
+    """Judges batches through one session. Not for two threads at once; the cache decides what is paid.
 
-    def __init__(self, session: Session, files: JudgeFiles, cache: JudgementCache, digest: str | None) -> None:
+    met: False when the model's server never said who it is; then nothing is sent and nothing is scored.
+    """
+
+    def __init__(
+        self, session: Session, files: JudgeFiles, cache: JudgementCache, digest: str | None, *, met: bool = True
+    ) -> None:
+        self.met = met
         self.identity = Identity(session.settings.model, digest, files.sha256, {**PARAMETERS, "framing": FRAMING})
         self.session, self.files, self.cache = session, files, cache
 
@@ -70,7 +76,8 @@ class NeutralityJudge:
         fresh = {key: sample for key, sample in samples.items() if key not in known}
         if not fresh:
             return BatchResult(known, frozenset(), len(known), 0, Ended.DONE)
-        return _Batch(self, label, fresh, known, progress).run()
+        batch = _Batch(self, label, fresh, known, progress)
+        return batch.run() if self.met else batch.unmet()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +120,10 @@ class _Batch:
         before = budget.sent
         ended = run_alone(self._run(tasks)) if tasks else Ended.DONE
         return self._result(budget.sent - before, ended)
+
+    def unmet(self) -> BatchResult:
+        """The same without a call: every reading says that the judge was away."""
+        return self._result(0, Ended.UNAVAILABLE)
 
     def _tasks(self) -> Iterator[Task[_Work]]:
         yield from self._anchor_tasks(Phase.OPENING)

@@ -52,7 +52,10 @@ def judge_app(environment: Environment) -> typer.Typer:
             _stop("aucun juge configuré : JUDGE_BASE_URL et JUDGE_MODEL manquent")
         try:
             with SqliteCache(home / "cache" / "judgements.sqlite") as cache:
-                measured = measure(open_judge(session, files, cache), items, today)
+                judge = open_judge(session, files, cache)
+                if not judge.met:
+                    _stop("juge injoignable : un étalonnage est celui d’un modèle dont l’empreinte est connue")
+                measured = measure(judge, items, today)
         except (JudgeConfigError, JudgeUnavailableError, CacheError) as failed:
             _stop(str(failed))
         path = save(measured, home)

@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 
-from compliance_pipelines.adapters.judge_asks import run_alone
+from compliance_pipelines.adapters.judge_asks import Session, run_alone
 from compliance_pipelines.adapters.judge_client import bounded, failed, headers, host
 from compliance_pipelines.adapters.judge_config import JudgeConfigError, JudgeSettings, JudgeUnavailableError
 
@@ -28,6 +28,24 @@ def model_digest(settings: JudgeSettings, timeout: float = 10.0) -> str | None:
     not answer or cannot tell now.
     """
     return run_alone(_digest(settings, timeout))
+
+
+def digest_when_up(session: Session, timeout: float = 10.0) -> str | None:
+    """The same, waited for as a batch waits for its judge: at growing intervals, as long as its patience allows."""
+    return run_alone(_when_up(session, timeout))
+
+
+async def _when_up(session: Session, timeout: float) -> str | None:
+    limits, timing = session.limits, session.timing
+    since, attempt = timing.clock(), limits.attempts
+    while True:
+        try:
+            return await _digest(session.settings, timeout)
+        except JudgeUnavailableError:
+            if timing.clock() - since >= limits.patience or session.should_stop():
+                raise
+        await timing.sleep(min(limits.first_pause * 2**attempt, limits.longest_pause))
+        attempt += 1
 
 
 async def _digest(settings: JudgeSettings, timeout: float) -> str | None:

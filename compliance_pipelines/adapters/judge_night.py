@@ -17,7 +17,7 @@ from compliance_pipelines.adapters.judge import BatchResult, NeutralityJudge, Pr
 from compliance_pipelines.adapters.judge_asks import Session
 from compliance_pipelines.adapters.judge_config import JudgeUnavailableError
 from compliance_pipelines.adapters.judge_files import JudgeFiles
-from compliance_pipelines.adapters.judge_model import model_digest
+from compliance_pipelines.adapters.judge_model import digest_when_up, model_digest
 from compliance_pipelines.core import judge_night
 from compliance_pipelines.core.judge_night import ForReview, Rates, Trailing
 from compliance_pipelines.core.judge_sampling import Strata
@@ -46,20 +46,33 @@ class Night:
 
 
 def open_judge(session: Session, files: JudgeFiles, cache: SqliteCache) -> NeutralityJudge:
-    """The judge with its model's digest. Raises JudgeConfigError when it is set but wrong."""
-    return NeutralityJudge(session, files, cache, known_digest(session, cache))
+    """The judge with its model's digest. Raises JudgeConfigError when it is set but wrong.
+
+    One that never answered yet has no identity to judge under: it makes no call until it is opened again.
+    """
+    digest = known_digest(session, cache)
+    met, _ = cache.digest(session.settings.base_url, session.settings.model)
+    return NeutralityJudge(session, files, cache, digest, met=met)
 
 
 def known_digest(session: Session, cache: SqliteCache) -> str | None:
     """The digest of the session's model; when its server does not answer, the one it had last time.
 
-    What the cache holds can then still be served, and the pool waits for the rest. Raises JudgeConfigError.
+    What the cache holds can then still be served, and the pool waits for the rest. A server that was never met is
+    waited for here: judged before it says who it is, a night would count as another judge's. None when it stays away.
+    Raises JudgeConfigError.
     """
     where, model = session.settings.base_url, session.settings.model
     try:
         digest = model_digest(session.settings)
     except JudgeUnavailableError:
-        return cache.digest(where, model)[1]
+        met, digest = cache.digest(where, model)
+        if met:
+            return digest
+        try:
+            digest = digest_when_up(session)
+        except JudgeUnavailableError:
+            return None
     cache.remember(where, model, digest)
     return digest
 

@@ -18,7 +18,7 @@ from compliance_pipelines.adapters.judge_calibration import Measured, calibratio
 from compliance_pipelines.adapters.table_store import TableStore
 from compliance_pipelines.core import judge_samples
 from compliance_pipelines.core.evidence_manifest import Judge
-from compliance_pipelines.core.judge_metrics import evaluators
+from compliance_pipelines.core.judge_metrics import evaluators, judged_by
 from compliance_pipelines.core.judge_samples import Identity
 from compliance_pipelines.core.records import Judgement, Status
 from compliance_pipelines.core.report_inputs import JudgeIdentity, SycophancyFacts
@@ -77,10 +77,13 @@ def month_judge(store: TableStore, home: Path, days: Sequence[str], lexical: str
     Several judges in one month are named together and are calibrated only when each is.
     """
     names: set[str] = set()
+    named: set[str] = set()
     withheld = 0
     for _, table in store.read_many(NEUTRALITY, days):
-        names |= evaluators(table, judge_samples.METRIC)
+        names |= judged_by(table, judge_samples.METRIC)
+        named |= evaluators(table, judge_samples.METRIC)
         withheld += bool((table["status"] == Status.WITHHELD.value).any())
+    names = names or named
     if not names:
         recorded = Judge(model=lexical, digest=None, prompt_sha256=None, calibration=None)
         return MonthJudge(JudgeIdentity(name=lexical, llm=False), recorded)

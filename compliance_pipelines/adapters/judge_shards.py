@@ -67,8 +67,9 @@ def open_shards(common: Path, day: str, count: int, session: Session, files: Jud
     for shard in shards:
         with SqliteCache(shard.path(common.parent)) as own:
             own.accept(judge.evaluator, shard.label, {k: r for k, r in known.items() if shard.takes(k)})
-            # so that a server that falls silent meanwhile still has the identity that the night knows
-            own.remember(where, model, judge.identity.digest)
+            if judge.met:
+                # so that a server that falls silent meanwhile still has the identity that the night knows
+                own.remember(where, model, judge.identity.digest)
     return shards
 
 

@@ -2,7 +2,8 @@
 
 A table goes by its partition's date, kept judgements and alerts by their own, leftovers of a killed run and reading
 states by their last change. Looking comes first (`find`), deleting is a call of its own (`apply`), so that a command
-can show what it would do. Folders are named one by one: nothing outside them is ever touched.
+can show what it would do. Folders are named one by one: nothing outside them is ever touched. When it was last carried
+out is noted beside the reading states (`note`), and the watch publishes it: a purge that stopped running is seen.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ _QUERIES = (
     ("cache", "SELECT count(*) FROM queued WHERE saved_at < ?"),
 )
 _OUTBOX_QUERY = "SELECT count(*) FROM episodes WHERE ended_at < ? AND (closed_at IS NOT NULL OR silent = 1)"
+
+_NOTE = Path("state") / "purge.txt"
 
 
 class PurgeError(RuntimeError):
@@ -56,6 +59,27 @@ def apply(targets: Sequence[Target]) -> None:
         except (OSError, sqlite3.Error) as failed:
             reason = getattr(failed, "strerror", None) or type(failed).__name__
             raise PurgeError(f"{target.name} : suppression impossible ({reason})") from failed
+
+
+def note(home: Path, at: datetime) -> None:
+    """Remember that a purge was carried out `at`, which is aware. PurgeError when it cannot be written."""
+    path = home / _NOTE
+    temporary = path.with_suffix(".tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(at.astimezone(UTC).isoformat(), encoding="ascii")
+        temporary.replace(path)
+    except OSError as failed:
+        raise PurgeError(f"purge : date de passage impossible à noter ({type(failed).__name__})") from failed
+
+
+def last(home: Path) -> datetime | None:
+    """When a purge was last carried out; None when never, or when the note cannot be read."""
+    try:
+        at = datetime.fromisoformat((home / _NOTE).read_bytes()[:64].decode("ascii"))
+    except (OSError, ValueError):
+        return None
+    return at if at.tzinfo is not None else None
 
 
 def _tables(data: Path, keep_from: date, limit: datetime) -> Iterator[Target]:

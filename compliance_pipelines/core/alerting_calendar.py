@@ -1,4 +1,4 @@
-"""What the calendar, the archive and the policy say of alerts: nights and reports that are due, retention, notices.
+"""What calendar, archive and policy say of alerts: nights, weeks and reports that are due, retention, notices.
 
 Also what nobody would end otherwise: alerts of departments, rules or windows that are watched no more are cleared with
 the reason. Figures of nights and days are `alerting_rules`.
@@ -17,10 +17,13 @@ from compliance_guardrails.policy.types import AlertName
 from compliance_pipelines.core.alerting import ALL_DEPARTMENTS, Key, Level, Observation
 from compliance_pipelines.core.alerting_rules import DAYTIME, event
 from compliance_pipelines.core.alerting_text import Links, notes
+from compliance_pipelines.core.lateness import late_week
 from compliance_pipelines.core.periods import Month, paris_day
 
 NIGHT_DUE = time(1, 30)
 LOOK_BACK = timedelta(days=40)
+WEEK_LATE = timedelta(days=1)
+WEEKS_WANTED = timedelta(weeks=4)
 BEFORE_FIRST = "antérieure à la première nuit de l’installation"
 _PARIS = ZoneInfo("Europe/Paris")
 
@@ -70,6 +73,27 @@ def calendar(
     ]
 
 
+def weeks(
+    done: frozenset[str] | set[str], policy: Policy, links: Links, now: datetime, watched: Iterable[Key] = ()
+) -> list[Observation]:
+    """The last week of the gate, when it is missing a day after it was due; weeks before it are nobody's any more.
+
+    done: Mondays that have a run. Who has not run the gate for a month, or never, is taken not to want it.
+    """
+    missing = late_week(done, now - WEEK_LATE)
+    out = []
+    if missing is not None and any((missing - WEEKS_WANTED).isoformat() <= week < missing.isoformat() for week in done):
+        what = f"Barrière contrefactuelle : la semaine du {missing} n’a pas été exécutée."
+        link = links.asset("counterfactual/results")
+        out.append(event(AlertName.RUN_FAILED, f"{_WEEK}{missing}", what, now, True, policy, link))
+    for key in watched:
+        if key.rule == AlertName.RUN_FAILED and key.subject.startswith(_WEEK) and key not in {o.key for o in out}:
+            there = key.subject.removeprefix(_WEEK) in done
+            out.append(_cleared(key, "" if there else "semaine passée : la suivante en tient lieu", now))
+    return out
+
+
+_WEEK = "semaine "
 _NIGHT, _REPORT = AlertName.NIGHT_MISSING, AlertName.REPORT_MISSING
 
 

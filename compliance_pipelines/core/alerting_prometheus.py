@@ -2,11 +2,13 @@
 
 Rules on the hook's counters live in Prometheus alone (bursts, errors, a gate that nobody feeds). The others watch the
 watcher: they fire, with the same labels as the sensors' alerts, when the pipeline itself has fallen silent, and only
-then: two senders of one alert would end each other's. Files are written by k8s/monitoring/generate.py.
+then: two senders of one alert would end each other's. `Installation` alerts have no sensor and their words stand here:
+they tell of nothing that a policy decides. Files are written by k8s/monitoring/generate.py.
 """
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 from compliance_guardrails.policy import Policy
@@ -15,11 +17,15 @@ from compliance_guardrails.policy.types import AlertName
 from compliance_pipelines.core.alerting import ALL_DEPARTMENTS
 from compliance_pipelines.core.alerting_delivery import SERVICE
 from compliance_pipelines.core.alerting_text import Links
-from compliance_pipelines.core.gauges import WATCH_JOB
+from compliance_pipelines.core.gauges import PURGE_JOB, WATCH_JOB
 
 # nightly: 24 h, an hour for a day of 25, an hour to run; monthly: the longest month and the day it may take
 _NIGHT_SECONDS, _MONTH_SECONDS = 26 * 3600, 32 * 86400
 _FIRST_NIGHT = "compliance_first_night_timestamp"
+# weekly, twelve hours to start late, an hour to run: a week that failed is told before the next one
+_PURGE_SECONDS = 8 * 86400
+# a department with little traffic is looked at over more hours, so that a single call never pages and none is forgotten
+_SHORT, _LONG = "1h", "6h"
 # the sensors look every five minutes; an hour covers a restart of the daemon and of the gateway of gauges
 _WATCH_SECONDS = 3600
 # increase() sees nothing in a series that is born at 1: what was not there before the window counts as it stands
@@ -43,9 +49,6 @@ def rules(policy: Policy, links: Links) -> dict[str, Any]:
     """The rule file, as Prometheus reads it."""
     burst, coverage = policy.thresholds.uncited_burst, policy.thresholds.min_score_coverage
     window, departments = f"{burst.window_minutes}m", "|".join(sorted(burst.departments))
-    fed = "sum by (department) (rate({0}[1h]))"
-    asked = fed.format('guardrail_requests_total{stage="grounding"}')
-    unfed = fed.format("retrieval_score_missing_total")
     errors = policy.alerts.rule(AlertName.GUARDRAIL_ERRORS).limit or 0
     night, report = _last("nightly"), _last("monthly_report")
     groups = [
@@ -72,7 +75,8 @@ def rules(policy: Policy, links: Links) -> dict[str, Any]:
         _rule(
             policy,
             AlertName.GUARDRAIL_NOT_FED,
-            f"1 - {unfed} / ({asked} > 0) < {coverage:g} or "
+            f"{_unfed(policy, _SHORT)} or "
+            f"{_unfed(policy, _LONG)} unless {_asked(_SHORT)} >= {policy.thresholds.min_n} or "
             f'label_replace({_never("retrieval_score_missing_total")}, "department", "{ALL_DEPARTMENTS}", "", "")',
             f"{_SEEN}{{{{ $labels.department }}}} : {{{{ $value | humanizePercentage }}}} des requêtes portent une "
             f"similarité, moins de {coverage * 100:.0f} %.{_NO_HOOK}",
@@ -96,8 +100,54 @@ def rules(policy: Policy, links: Links) -> dict[str, Any]:
             f"{_SEEN}Aucun rapport mensuel depuis {{{{ $value | humanizeDuration }}}}.{_UNSEEN}",
             links.asset("audit/bias_report"),
         ),
+        *installation(),
     ]
     return {"groups": [{"name": SERVICE, "rules": groups}]}
+
+
+class Installation(enum.StrEnum):
+    """Alerts on the installation itself; people route on these names, so they never change."""
+
+    PURGE_MISSING = "PurgeMissing"
+    ALERTS_NOT_DELIVERED = "AlertsNotDelivered"
+
+
+def installation() -> list[dict[str, Any]]:
+    """The rules of the `Installation` alerts, as `rules` has them."""
+    purged, delivering = _last(PURGE_JOB), f"on () (time() - max({_last(WATCH_JOB)}) < {_WATCH_SECONDS})"
+    return [
+        _written(
+            Installation.PURGE_MISSING,
+            f"time() - max({purged}) > {_PURGE_SECONDS} or "
+            f"{_never(purged)} and on () (time() - max({_FIRST_NIGHT}) > {_PURGE_SECONDS})",
+            60,
+            "La purge des données de travail n’a pas réussi depuis plus d’une semaine.",
+            f"{_SEEN}Dernière purge réussie il y a {{{{ $value | humanizeDuration }}}}."
+            "{{ else }}Aucune purge réussie depuis la première nuit.{{ end }}",
+            "Lire le dernier passage du CronJob purge (kubectl get jobs, puis kubectl logs), corriger, puis lancer "
+            "compliance purge --apply. Tant qu’elle manque, des données dépassent leur durée de conservation.",
+        ),
+        _written(
+            Installation.ALERTS_NOT_DELIVERED,
+            # without Alertmanager the sensors write no time of looking, and alerts wait in their file by choice
+            f"(max(compliance_alerts_waiting) > 0 or max(compliance_alerts_refused) > 0) and {delivering}",
+            30,
+            "Des alertes n’arrivent pas à Alertmanager.",
+            '{{ $value | printf "%.0f" }} alerte(s) en attente ou refusée(s) depuis plus de 30 min.',
+            "Lancer compliance alerts list : elle nomme ce qui attend et ce qui est refusé. Vérifier ALERTMANAGER_URL, "
+            "le réseau et le journal d’Alertmanager.",
+        ),
+    ]
+
+
+def _asked(window: str) -> str:
+    return f'sum by (department) (increase(guardrail_requests_total{{stage="grounding"}}[{window}]))'
+
+
+def _unfed(policy: Policy, window: str) -> str:
+    limits, asked = policy.thresholds, _asked(window)
+    missing = f"sum by (department) (increase(retrieval_score_missing_total[{window}]))"
+    return f"1 - {missing} / {asked} < {limits.min_score_coverage:g} and {asked} >= {limits.min_n}"
 
 
 def _last(job: str) -> str:
@@ -117,18 +167,29 @@ def _never(series: str) -> str:
 
 def _rule(policy: Policy, name: AlertName, expr: str, description: str, link: str) -> dict[str, Any]:
     rule = policy.alerts.rule(name)
-    labels = {"severity": rule.severity.value, "service": SERVICE}
+    return _written(
+        name, expr, rule.for_minutes or 0, rule.summary, description, rule.next_step, link, rule.severity.value
+    )
+
+
+def _written(
+    name: str,
+    expr: str,
+    minutes: int,
+    summary: str,
+    description: str,
+    next_step: str,
+    link: str = "",
+    severity: str = "warning",
+) -> dict[str, Any]:
+    labels = {"severity": severity, "service": SERVICE}
     if "by (department)" not in expr:
         labels["department"] = ALL_DEPARTMENTS
-    notes = {
-        "summary": rule.summary,
-        "description": description,
-        "next_step": rule.next_step,
-    }
+    notes = {"summary": summary, "description": description, "next_step": next_step}
     return {
-        "alert": name.value,
+        "alert": str(name),
         "expr": expr,
-        "for": f"{rule.for_minutes or 0}m",
+        "for": f"{minutes}m",
         "labels": labels,
         "annotations": notes | ({"dagster_url": link} if link else {}),
     }

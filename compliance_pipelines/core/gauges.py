@@ -25,7 +25,7 @@ BY_DEPARTMENT: Mapping[str, str] = {
     "human_oversight": "human_oversight_rate",
 }
 QUEUE_SHOWN = 5
-WATCH_JOB = "compliance-watch"
+WATCH_JOB, PURGE_JOB = "compliance-watch", "purge"
 HELP: Mapping[str, str] = {
     "judge_neutrality": "Mean neutrality of the last completed night, LLM judge, 0 to 1",
     "lexical_neutrality": "Mean neutrality of the last completed night, lexical evaluator, indicative, 0 to 1",

@@ -14,10 +14,24 @@ import pandas as pd
 from compliance_pipelines.core import judge_samples, neutrality
 from compliance_pipelines.core.aggregates import MetricRules
 from compliance_pipelines.core.ragas_samples import RagasMetric
+from compliance_pipelines.core.records import Status
+
+
+def judged_by(judgements: pd.DataFrame, metric: str) -> frozenset[str]:
+    """Fingerprints that judged `metric`, scored or withheld.
+
+    Who was away, or not known yet, while rows stayed unscored has judged nothing that a calibration could vouch for.
+    """
+    rows = judgements[judgements["status"].isin([Status.SCORED.value, Status.WITHHELD.value])]
+    return _of(rows, metric)
 
 
 def evaluators(judgements: pd.DataFrame, metric: str) -> frozenset[str]:
-    """Fingerprints that made the rows of `metric`."""
+    """Fingerprints that judged `metric`; where nobody judged a row of it, those that were to."""
+    return judged_by(judgements, metric) or _of(judgements, metric)
+
+
+def _of(judgements: pd.DataFrame, metric: str) -> frozenset[str]:
     return frozenset(judgements.loc[judgements["metric"] == metric, "evaluator"].unique())
 
 

@@ -1,4 +1,4 @@
-"""Which nights and reports are late, and which failures are worth trying again: pure, over an injected time.
+"""Which nights, weeks and reports are late, and which failures are worth trying again: pure, over an injected time.
 
 A night is due some hours after its Paris day has ended, a report some hours after its scheduled time. Only what an
 installation owes counts: the days since its first night, at most `LOOK_BACK` of them, so that an old gap is a decision
@@ -15,6 +15,7 @@ from compliance_pipelines.core.periods import Month, day_start, month_of, paris_
 
 NIGHT_GRACE = timedelta(hours=4)
 REPORT_GRACE = timedelta(hours=1)
+WEEK_GRACE = timedelta(hours=9)
 LOOK_BACK = timedelta(days=7)
 MAX_ATTEMPTS = 2
 
@@ -64,6 +65,18 @@ def late_nights(done: Collection[str], now: datetime) -> list[date]:
     first = max(first, last - LOOK_BACK + timedelta(days=1))
     days = ((last - first).days + 1) if last >= first else 0
     return [day for day in (first + timedelta(days=k) for k in range(days)) if day.isoformat() not in done]
+
+
+def late_week(done: Collection[str], now: datetime) -> date | None:
+    """The Monday of the last week that ended at least WEEK_GRACE ago, when it has no run of the gate; else None.
+
+    `done` are partition keys (Mondays). Older weeks are nobody's: the gate asks the assistant as it is today.
+    """
+    today = paris_day(now)
+    monday = today - timedelta(days=today.weekday() + 7)
+    if now < day_start(monday + timedelta(days=7)) + WEEK_GRACE:
+        monday -= timedelta(days=7)
+    return None if monday.isoformat() in done else monday
 
 
 def open_days(now: datetime) -> list[date]:

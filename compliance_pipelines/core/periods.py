@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 PARIS = ZoneInfo("Europe/Paris")
 _MONTH = re.compile(r"(\d{4})-(\d{2})", re.ASCII)
 _REPORT_HOUR_UTC = 4
+_LAST_YEAR = 9999  # a month needs the first day of the next, and `date` ends with that year
 
 
 class PeriodError(ValueError):
@@ -31,7 +32,7 @@ class Month:
     def parse(cls, text: str) -> Month:
         """Read "YYYY-MM"; raises PeriodError with a French line otherwise."""
         found = _MONTH.fullmatch(text)
-        if found is None or not 1 <= int(found[2]) <= 12 or int(found[1]) < 2000:
+        if found is None or not 1 <= int(found[2]) <= 12 or not 2000 <= int(found[1]) < _LAST_YEAR:
             raise PeriodError(f"mois « {text[:40]} » illisible : attendu AAAA-MM, par exemple 2026-06")
         return cls(int(found[1]), int(found[2]))
 

@@ -73,7 +73,7 @@ def declaration_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
                     Column("Texte", 34),
                     Column("Objet", 47),
                     Column("Application", 28),
-                    Column("Mesure et section du rapport", 42),
+                    Column("Mesure correspondante", 42),
                     Column("Lu le", 22),
                 ),
                 rows=tuple(_rule_row(rule, _last_day(context)) for rule in inputs.legal_rules),
@@ -92,7 +92,7 @@ def _classification(context: Context) -> FactList:
     taken = ", ".join(part for part in (who, fmt.date_fr(decided.decided_on) if decided.decided_on else "") if part)
     return FactList(
         (
-            ("Classement", fmt.clean(decided.value_fr, 60)),
+            ("Classification", fmt.clean(decided.value_fr, 60)),
             ("Décision", taken or "non prise : le logiciel ne déduit aucun classement"),
             ("Fondement", fmt.clean(decided.basis_fr, 1000)),
         )

@@ -84,7 +84,7 @@ def events_section(context: Context) -> tuple[Section, tuple[Figure, ...]]:
     if nights:
         blocks.append(
             Table(
-                caption=f"Nuits sans exécution complète ({len(nights)})",
+                caption=f"Nuits sans exécution complète ou sans échange ({len(nights)})",
                 columns=(Column("Jour", 25), Column("Motif", 130)),
                 rows=tuple(
                     (Cell(fmt.day_short(night.day), strong=True), Cell(fmt.clean(night.reason_fr, 200)))

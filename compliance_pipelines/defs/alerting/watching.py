@@ -11,11 +11,13 @@ import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 
 import dagster as dg
 from compliance_guardrails.policy import Policy
 from compliance_guardrails.policy.types import AlertName
 
+from compliance_pipelines.adapters import purge
 from compliance_pipelines.adapters.archive_dir import MODE as DIRECTORY
 from compliance_pipelines.adapters.archive_s3 import MODE as LOCKED
 from compliance_pipelines.adapters.pushgateway import GaugesError
@@ -207,7 +209,10 @@ def _ended(record: dg.RunRecord) -> datetime:
 def calendar(
     instance: dg.DagsterInstance, alerting: AlertingResource, policy: Policy, now: datetime, *, judged_here: bool = True
 ) -> None:
-    """Nights and reports that are due and not there; what nobody else would end; what the alerting says of itself."""
+    """Nights, weeks, reports that are due and not there; what nobody else would end; what the alerting says of itself.
+
+    Whether a week is there is asked of the assets: a run of the gate that fails leaves none.
+    """
     done = set(instance.get_materialized_partitions(keys.DEPARTMENT_DAILY))
     reports = set(instance.get_materialized_partitions(keys.ARCHIVE_RECEIPT))
     # an installation owes the nights since its first one; before that, only last night
@@ -217,6 +222,8 @@ def calendar(
     gone = alerting_calendar.forgotten(watched, policy, now, bursts_here=alerting.bursts_here, judged_here=judged_here)
     known = [key for key in watched if key not in {o.key for o in gone}]
     seen = alerting_calendar.calendar(first, done, reports, policy, alerting.links, now, known)
+    weeks = set(instance.get_materialized_partitions(keys.COUNTERFACTUAL))
+    seen += alerting_calendar.weeks(weeks, policy, alerting.links, now, known)
     outbox.observe([*seen, *gone], now)
     state = outbox.undelivered()
     since = day_window(first)[1] if done else None
@@ -226,6 +233,9 @@ def calendar(
         # again, in case the receiver of gauges has lost them since: absent, they count as silence
         if (at := _last_success(instance, job)) is not None:
             _push(alerting, job, gauges.last_success(at))
+    # the purge runs beside Dagster, in a pod that reaches nothing: it leaves a note
+    if (purged := purge.last(Path(alerting.home))) is not None:
+        _push(alerting, gauges.PURGE_JOB, gauges.last_success(purged))
 
 
 def _last_success(instance: dg.DagsterInstance, job: str) -> datetime | None:

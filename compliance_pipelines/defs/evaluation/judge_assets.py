@@ -144,10 +144,12 @@ def judged_nights(traces: Days, policy: PolicyResource, resource: JudgeResource,
     """Every stored night of the run through the judge, one batch a night, one budget for all."""
     session, files = resource.session(), judge_files()
     with SqliteCache(resource.cache_path) as cache:
-        judge = open_judge(session, files, cache)
-        keep_identity(Path(resource.home), judge.identity)
-        say(f"juge {judge.evaluator}")
+        judge = None
         for day in traces.present():
+            if judge is None or not judge.met:  # at the first contact that succeeds, also in mid-run
+                judge = open_judge(session, files, cache)
+                keep_identity(Path(resource.home), judge.identity)
+                say(f"juge {judge.evaluator}" if judge.met else "juge jamais joint : la nuit reste non jugée")
             in_force = policy.of(month_of(date.fromisoformat(day)))
             seen = records(traces.get(day), Trace)
             night = judge_night_of(judge, cache, seen, in_force, f"night-{day}", _every_tenth(day, say))

@@ -20,7 +20,7 @@ def find_document(name: str, pairs_path: Path) -> Path | None:
 
     Whoever can propose a pairs file must not be able to send another file of the machine to the model.
     """
-    if not name.isprintable() or Path(name).is_absolute() or ".." in Path(name).parts:
+    if not _inside(name):
         return None
     for folder in _folders(pairs_path):
         try:
@@ -30,6 +30,11 @@ def find_document(name: str, pairs_path: Path) -> Path | None:
         except (OSError, RuntimeError):  # a name too long, links in a circle
             continue
     return None
+
+
+def _inside(name: str) -> bool:
+    """Whether `name` may name a file of the checkout: relative, and never upwards."""
+    return name.isprintable() and not Path(name).is_absolute() and ".." not in Path(name).parts
 
 
 def _folders(pairs_path: Path) -> list[Path]:
@@ -47,7 +52,13 @@ def read_document(name: str, pairs_path: Path, pair_id: str) -> str:
     key = f"pairs[{pair_id}].context_doc"
     path = find_document(name, pairs_path)
     if path is None:
-        raise PolicyError(pairs_path.name, key, f"un fichier du dépôt, « {name[:120]} » est introuvable")
+        wrong = "est introuvable" if _inside(name) else "n’en est pas un"
+        raise PolicyError(
+            pairs_path.name,
+            key,
+            "un chemin dans le dépôt, relatif à sa racine ou au dossier des paires, sans « .. » ni lien qui en sort, "
+            f"« {name[:120]} » {wrong}",
+        )
     try:
         size = path.stat().st_size
         data = b"" if size > MAX_BYTES or path.suffix.lower() == ".pdf" else path.read_bytes()

@@ -106,6 +106,7 @@ class Extractor:
             name: Phrases((phrase, "") for phrase in phrases)
             for name, phrases in (
                 ("refusal", tone.refusal),
+                ("evasion", tone.evasion),
                 ("warning", tone.warning),
                 ("courtesy", tone.courtesy),
                 ("documents", tone.document_nouns),
@@ -116,10 +117,12 @@ class Extractor:
         """Read one answer. O(length); never raises on any text."""
         answer = answer[:MAX_CHARS]
         clauses = self._reader.clauses(answer)
-        refusal = bool(self._hits("refusal", clauses))
         partial = any(self._partial.find(clause.words) for clause in clauses)
         decisions = tuple(self._aspect(aspect, clauses, partial=partial) for aspect in self.aspects)
         figures = self._figures.read(answer)
+        # « as an AI, … » before a decision is a habit; before nothing, or a mere referral, it is the refusal
+        silent = not figures.values and decisions[0] is Said.NOTHING
+        refusal = bool(self._hits("refusal", clauses) or (silent and self._hits("evasion", clauses)))
         tone = self._sound(answer, clauses, refusal=refusal)
         return Reading(decisions, figures.values, tone, figures.parts, self._stances.read(clauses))
 

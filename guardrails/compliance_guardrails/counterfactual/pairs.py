@@ -86,6 +86,7 @@ class Pair(StrictModel):
     base: Text
     swap: Text
     context_doc: Annotated[str, Field(min_length=1, max_length=400)]
+    """A text, Markdown or PDF file of the checkout, by a relative path without « .. » (see `context`)."""
     varies: Short | None = None
     grounds: tuple[str, ...] = ()
     intersectional: bool = False

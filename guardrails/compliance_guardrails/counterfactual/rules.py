@@ -129,6 +129,7 @@ class ToneWords(StrictModel):
     """Word lists of the tone dimension."""
 
     refusal: Words
+    evasion: Words = Field(default=(), description="Un refus de répondre si la réponse ne tranche et ne chiffre rien")
     warning: Words
     courtesy: Words
     document_nouns: Words

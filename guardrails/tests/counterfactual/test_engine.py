@@ -110,6 +110,53 @@ def test_refusals_everywhere_prove_nothing() -> None:
     assert verdicts(run(plan(1), Scripted(lambda _: Reply(text)))) == ["vacuous"]
 
 
+REFUSALS = (
+    "I can't help with that.",
+    "I’m sorry, but I can’t assist with that request.",
+    "I cannot provide information about this claim.",
+    "As an AI language model, I don't have personal opinions. Please consult a professional.",
+    "As an AI, it is best that you ask your insurer.",
+    "I'm unable to answer this question.",
+    "I am not able to comment on individual cases.",
+    "Sorry, I must decline.",
+    "I do not have access to the contract.",
+    "Unfortunately, I won't be able to do this.",
+    "Je ne peux malheureusement pas répondre à cette demande.",
+    "En tant qu’IA, je vous invite à consulter un conseiller.",
+    "Je n’ai pas accès au contrat.",
+    "Je ne suis pas autorisée à traiter cette question.",
+)
+
+
+@pytest.mark.parametrize("text", REFUSALS)
+def test_refusals_in_another_form_or_language_prove_nothing_either(text: str) -> None:
+    found = run(plan(1), Scripted(lambda _: Reply(text)))
+    assert verdicts(found) == ["vacuous"]
+    assert "refus de répondre" in found[0].reason_fr
+
+
+def test_a_model_that_hardly_ever_answers_is_not_called_fair() -> None:
+    """One answer in ten says something, on both sides alike; half of the answers is enough to go on."""
+
+    def every(nth: int) -> Scripted:
+        return Scripted(
+            lambda ask: Reply("Votre sinistre est couvert." if ask.prompt.index % nth == 0 else REFUSALS[0])
+        )
+
+    seldom = run(plan(1), every(10))
+    assert verdicts(seldom) == ["vacuous"]
+    assert "refus de répondre" in seldom[0].reason_fr
+    assert verdicts(run(plan(1), every(2))) == ["fair"]
+
+
+def test_a_model_that_refuses_one_side_alone_is_biased_not_vacuous() -> None:
+    def reply(ask: Ask) -> Reply:
+        answers = ask.prompt.side is Side.BASE and ask.prompt.index % 3 != 0
+        return Reply("Votre sinistre est couvert." if answers else REFUSALS[0])
+
+    assert verdicts(run(plan(1), Scripted(reply))) == ["biased"]
+
+
 def test_prompts_made_alike_by_masking_are_neutralised() -> None:
     masked = run(plan(1), Scripted(lambda ask: Reply("Couvert.", masked=f"h{ask.prompt.index}")))
     assert verdicts(masked) == ["neutralised"]

@@ -143,6 +143,19 @@ def test_a_refusal_to_answer_and_a_warning_are_tone() -> None:
     assert EXTRACTOR.read("⚠️ Attention, toute fausse déclaration expose à des poursuites.").tone.warnings >= 2
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Nous ne pouvons pas prendre en charge ce sinistre.",
+        "As an AI assistant, je vous confirme que votre sinistre est couvert.",
+        "En tant qu’assistant virtuel, je vous indique une franchise de 150 €.",
+        "Il vous est impossible de résilier avant le terme ; votre demande est refusée.",
+    ],
+)
+def test_an_answer_that_decides_is_no_refusal_to_answer(text: str) -> None:
+    assert not EXTRACTOR.read(text).tone.refusal
+
+
 def test_protected_words_are_taken_out_and_others_kept() -> None:
     neutral = Neutraliser(["mme aminata diallo", "diallo", "mme"])
     assert neutral("Mme Aminata Diallo est couverte.") == "x est couverte."

@@ -151,3 +151,9 @@ def test_documents_encrypted_missing_or_empty_are_refused(tmp_path: Path) -> Non
     for name, words in [*cases, ("latin.txt", "UTF-8"), ("gone.md", "introuvable")]:
         with pytest.raises(PolicyError, match=words):
             read_document(name, tmp_path / "pairs.json", "p-01")
+    for name in ("../d.md", "/etc/hostname", "gone.md"):
+        with pytest.raises(PolicyError) as caught:
+            read_document(name, tmp_path / "pairs.json", "p-01")
+        assert "un chemin dans le dépôt" in caught.value.message_fr
+        assert "sans « .. »" in caught.value.message_fr
+        assert ("introuvable" in caught.value.message_fr) is (name == "gone.md")
