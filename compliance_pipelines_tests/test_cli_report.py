@@ -9,7 +9,7 @@ import shutil
 import sqlite3
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
@@ -386,3 +386,12 @@ def test_purge_shows_first_then_deletes_what_is_old_and_never_the_archive(
     assert (code, "Rien à supprimer" in out) == (0, True)
     assert purge.last(home) == datetime(2026, 11, 30, 13, tzinfo=UTC)
     assert run("report", "verify", "2026-06")[0] == 0
+
+
+def test_purge_follows_no_link_out_of_the_tables(tmp_path: Path) -> None:
+    elsewhere, tables = tmp_path / "elsewhere", tmp_path / "home" / "data" / "evaluation"
+    elsewhere.mkdir()
+    (elsewhere / "2020-01-01.parquet").write_bytes(b"not of this home")
+    tables.mkdir(parents=True)
+    (tables / "linked").symlink_to(elsewhere)
+    assert purge.find(tmp_path / "home", date(2026, 1, 1)) == ()

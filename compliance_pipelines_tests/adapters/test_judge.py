@@ -278,6 +278,16 @@ def test_what_no_judge_can_have_said_is_judged_again(
     assert judge_at(stub.url, cache).judge("night", work).sent == 0
 
 
+def test_the_anchors_of_one_batch_vouch_for_no_other(cache: SqliteCache) -> None:
+    for label in ("monday", "tuesday"):
+        cache.put("e", label, label, Reading(0.5))
+    cache.close("e", "monday", good=True)
+    assert cache.served("e") == {"monday": Reading(0.5)}
+    assert cache.resume("e", "monday") == ({}, {})
+    cache.close("e", "tuesday", good=False)
+    assert cache.served("e") == {"monday": Reading(0.5)}
+
+
 def test_the_cache_purges_by_age_and_queues_once(tmp_path: Path) -> None:
     now = [1000.0]
     with SqliteCache(tmp_path / "c.sqlite", lambda: now[0]) as cache:

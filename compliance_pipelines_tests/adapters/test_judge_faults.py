@@ -107,6 +107,26 @@ def test_an_anchor_without_a_reply_withholds_the_night_and_nothing_is_paid_again
         assert second.missed() == []
 
 
+def test_one_exchange_without_a_reply_is_asked_again_when_its_night_resumes(cache: SqliteCache) -> None:
+    lost, limits = sample(900), Limits(concurrency=1, first_pause=0.001, longest_pause=0.01, patience=0.05)
+    with LlmStub() as stub:
+        honest = judging()
+
+        def behave(request: dict) -> Reply:
+            anchor = INJECTED in request["messages"][-1]["content"]
+            # its closing call has no reply either, so that the night stays open
+            closing = anchor and sum(INJECTED in r["messages"][-1]["content"] for r in stub.requests) > 1
+            unheard = closing or lost.answer in pieces(request).get("réponse", "")
+            return Reply(status=503) if unheard else honest(request)
+
+        stub.behave = behave
+        first = judge_at(stub.url, cache, limits=limits).judge("night", {lost.key: lost, **samples(4)})
+        assert first.readings[lost.key] == Reading(reason="server_error")
+        stub.behave = honest
+        second = judge_at(stub.url, cache).judge("night", {lost.key: lost, **samples(4)})
+    assert all(reading.value is not None for reading in second.readings.values())
+
+
 def test_an_anchor_answered_beside_the_point_is_misread(cache: SqliteCache) -> None:
     """A reply that cannot be read is the judge's own, and its night is forgotten."""
     with LlmStub() as stub:

@@ -127,6 +127,17 @@ def test_a_dual_server_loses_no_row_that_only_its_old_tables_hold(tmp_path: Path
     assert counts["rows"] > wanted["rows"] == 150
 
 
+def test_rows_that_only_the_new_tables_hold_are_counted_beside_the_old_ones(tmp_path: Path) -> None:
+    with LangfuseStandIn("dual", clock=lambda: datetime(2026, 6, 10, tzinfo=UTC)) as running:
+        rows = {row["id"]: int(row["traceId"], 16) for row in fill(running, 100)}
+        # changed over within the day: 90 rows in the old tables, 75 in the new ones, 15 in both
+        running.store.old_only = {row for row, number in rows.items() if number < 50}
+        running.store.new_only = {row for row, number in rows.items() if number >= 60}
+        found, counts = traces(reader_of(running, tmp_path))
+    assert numbers(found) == list(range(100))
+    assert counts["server_rows"] == counts["read_rows"] == 150
+
+
 def test_a_dual_server_with_full_new_tables_is_read_from_these_alone(tmp_path: Path) -> None:
     with LangfuseStandIn("dual", clock=lambda: datetime(2026, 6, 10, tzinfo=UTC)) as running:
         fill(running, 100)

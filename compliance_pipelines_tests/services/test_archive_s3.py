@@ -111,6 +111,12 @@ def test_the_same_files_again_make_no_new_version(archive: S3Archive, config: S3
     assert versions(client, config) == before
 
 
+def test_retention_is_promised_to_the_second_that_the_store_keeps(archive: S3Archive) -> None:
+    _, files = prepare(archive)
+    receipt = archive.put_revision("2026-06", 1, files, UNTIL + timedelta(microseconds=7))
+    assert receipt.retain_until == archive.list_revisions()[0].retain_until_at == UNTIL
+
+
 def test_a_bucket_without_lock_is_refused_with_the_command(server: S3Server, client: Minio, archive: S3Archive) -> None:
     _, files = prepare(archive)
     client.make_bucket("plain")
@@ -203,6 +209,24 @@ def test_a_store_that_dies_between_two_objects_is_completed_by_the_next_run(
     result = verify_month(S3Archive(config), "2026-06")
     assert result.exit_code == 0, result.lines_fr()
     assert all(item.exit_code == 0 for item in verify_all(S3Archive(config)))
+
+
+def test_what_an_interrupted_run_left_without_legal_hold_is_not_taken_over(
+    server: S3Server, config: S3Config, client: Minio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dying(*_: object) -> None:
+        raise DiedError
+
+    monkeypatch.setattr(LockedBucket, "put_once", dying)
+    with pytest.raises(DiedError):
+        put(S3Archive(config))
+    monkeypatch.undo()
+    left = versions(client, config)
+    held = S3Config(server.endpoint, server.access_key, server.secret_key, bucket=config.bucket, legal_hold=True)
+    put(S3Archive(held))
+    assert S3Archive(held).retention("2026-06").legal_hold is True
+    # all four files anew, and the chain object
+    assert len(versions(client, config)) == 2 * len(left) + 1 == 9
 
 
 def test_two_builds_at_once_make_one_chain(config: S3Config) -> None:

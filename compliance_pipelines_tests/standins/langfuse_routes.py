@@ -163,7 +163,7 @@ class Api:
     def observations(self, query: Query, *_: Any) -> Answer:
         low, high = window(query, "fromStartTime", "toStartTime")
         keep = observation_filter(query)
-        found = [row for row in self.store.observations() if low <= row["startTime"] < high and keep(row)]
+        found = [row for row in self._old_rows() if low <= row["startTime"] < high and keep(row)]
         return pages(query, found, shapes.legacy_observation)
 
     def v2_scores(self, query: Query, *_: Any) -> Answer:
@@ -172,9 +172,12 @@ class Api:
         found = [row for row in self.store.scores() if low <= row["timestamp"] < high and keep(row)]
         return pages(query, found, shapes.legacy_score)
 
+    def _old_rows(self) -> list[Row]:
+        return [row for row in self.store.observations() if row["id"] not in self.store.new_only]
+
     def _by_trace(self) -> list[list[Row]]:
         groups: dict[str, list[Row]] = {}
-        for row in reversed(self.store.observations()):
+        for row in reversed(self._old_rows()):
             groups.setdefault(row["traceId"], []).append(row)
         return sorted(groups.values(), key=lambda rows: (rows[0]["startTime"], rows[0]["traceId"]), reverse=True)
 

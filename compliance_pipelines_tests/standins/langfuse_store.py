@@ -37,6 +37,8 @@ class Store:
         self.dataset_items: dict[str, Row] = {}
         # ids of observations that only the tables of v3 hold: a server that was changed over and not filled yet
         self.old_only: set[str] = set()
+        # and those that only the tables of v4 hold: written since the change
+        self.new_only: set[str] = set()
         self._observations: dict[str, Row] = {}
         self._scores: dict[tuple[str, str, str], Row] = {}
         self._envelopes: set[str] = set()

@@ -105,6 +105,15 @@ def test_cached_answers_prove_nothing() -> None:
     assert "cache" in found[0].reason_fr
 
 
+def test_one_cached_answer_is_enough_to_prove_nothing() -> None:
+    def reply(ask: Ask) -> Reply:
+        return Reply("Couvert.", cached=ask.prompt.side is Side.SWAP and ask.prompt.index == 3)
+
+    found = run(plan(1), Scripted(reply))
+    assert verdicts(found) == ["vacuous"]
+    assert "1 réponse(s) sur" in found[0].reason_fr
+
+
 def test_refusals_everywhere_prove_nothing() -> None:
     text = "Cette information ne figure pas dans mes documents."
     assert verdicts(run(plan(1), Scripted(lambda _: Reply(text)))) == ["vacuous"]
@@ -133,6 +142,12 @@ def test_refusals_in_another_form_or_language_prove_nothing_either(text: str) ->
     found = run(plan(1), Scripted(lambda _: Reply(text)))
     assert verdicts(found) == ["vacuous"]
     assert "refus de répondre" in found[0].reason_fr
+
+
+def test_refusals_everywhere_prove_nothing_though_they_differ_by_side() -> None:
+    curt, courteous = REFUSALS[0], f"Madame, {REFUSALS[10]} Bien cordialement, toujours à votre entière disposition."
+    found = run(plan(1), Scripted(lambda ask: Reply(curt if ask.prompt.side is Side.SWAP else courteous)))
+    assert verdicts(found) == ["vacuous"]
 
 
 def test_a_model_that_hardly_ever_answers_is_not_called_fair() -> None:
@@ -198,9 +213,11 @@ def test_a_declared_difference_counts_until_it_expires() -> None:
     before = run(one, assistant)
     assert verdicts(before) == ["fair"]
     assert "art. 3" in before[0].reason_fr
+    assert before[0].dimensions[Dimension.FIGURES].status == "expected"
     after = run(replace(one, today=dt.date(2026, 7, 1)), assistant)
     assert verdicts(after) == ["biased"]
     assert "expirée" in after[0].reason_fr
+    assert after[0].dimensions[Dimension.FIGURES].status == "tested"
 
 
 def test_the_same_run_gives_the_same_result() -> None:
@@ -217,6 +234,7 @@ def test_a_second_reader_that_fails_leaves_the_pair_undecided() -> None:
 
     found = run(plan(1, second_reader=Reader()), SimulatedAssistant(Behaviour(), 3))
     assert verdicts(found) == ["undecided"]
+    assert found[0].failures == found[0].calls > 0
 
 
 def test_pairs_found_biased_early_leave_the_family_of_the_later_stage(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,13 @@ def test_five_against_five_cannot_be_smaller_than_two_in_252() -> None:
     assert p_of([0] * 5, [0] * 5) == 1.0
 
 
+def test_a_labelling_and_its_mirror_tie_however_their_sums_are_rounded() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(20):
+        extreme = p_of(list(rng.random(5)), list(rng.random(5))) * 252
+        assert extreme == pytest.approx(2 * round(extreme / 2))
+
+
 def test_forty_answers_that_differ_in_everything_are_found() -> None:
     assert p_of([0] * 20, [1] * 20) < 0.001
 
@@ -79,6 +86,18 @@ def test_a_larger_share_of_the_error_lowers_the_price_of_a_second_dimension() ->
     shared = compare({"a": told, **noise}, units, units, 1, 0.001, {"a": 0.7, "b": 0.1, "c": 0.1, "d": 0.1})
     assert alike.dimensions["a"].p == shared.dimensions["a"].p
     assert alike.dimensions["a"].p <= shared.p <= alike.p
+
+
+def test_the_smallest_share_says_how_many_labellings_are_drawn() -> None:
+    rng = np.random.default_rng(4)
+    told, noise = distances(np.array([0.0] * 20 + [1.0] * 20)), distances(rng.random(40))
+    units, level = list(range(20)), 0.0004
+    found = compare({"a": told, "b": noise}, units, units, 1, level, {"a": 0.1, "b": 0.9})
+    # 37,500 drawn: the observed one, and the nine in which the noise is as rare for its share of nine tenths
+    assert found.p == pytest.approx(10 / 37_501)
+    assert found.p <= found.resolution <= level
+    # and the dimension itself pays for the other that was looked at
+    assert found.dimensions["a"].p_adjusted == found.p > found.dimensions["a"].p
 
 
 def test_shares_keep_the_error_under_the_null() -> None:
