@@ -288,6 +288,24 @@ def test_the_anchors_of_one_batch_vouch_for_no_other(cache: SqliteCache) -> None
     assert cache.served("e") == {"monday": Reading(0.5)}
 
 
+def test_a_reading_that_is_served_stays_as_it_is(cache: SqliteCache) -> None:
+    cache.put("e", "monday", "k", Reading(0.5))
+    cache.close("e", "monday", good=True)
+    cache.put("e", "tuesday", "k", Reading(0.9))
+    assert cache.served("e") == {"k": Reading(0.5)}
+    assert cache.accept("e", "file", {"k": Reading(0.9), "new": Reading(0.7)}) == 1
+    assert cache.served("e") == {"k": Reading(0.5), "new": Reading(0.7)}
+
+
+def test_readings_are_accepted_all_or_none_and_digests_are_kept(cache: SqliteCache) -> None:
+    with pytest.raises(CacheError):
+        cache.accept("e", "file", {"k": Reading(0.5), "unfit": Reading(object())})  # type: ignore[arg-type]
+    assert cache.served("e") == {}
+    assert cache.digest("url", "model") == (False, None)
+    cache.remember("url", "model", "sha256:a")
+    assert cache.digest("url", "model") == (True, "sha256:a")
+
+
 def test_the_cache_purges_by_age_and_queues_once(tmp_path: Path) -> None:
     now = [1000.0]
     with SqliteCache(tmp_path / "c.sqlite", lambda: now[0]) as cache:

@@ -76,8 +76,8 @@ def compare(
     scale = sum(share) / min(share)
     full = min(MAX_DRAW, max(FULL_DRAW, math.ceil(max(4.0, _MARGIN * scale) / max(level, 1e-6))))
     found = _tested(distances, base_units, swap_units, seed, FIRST_DRAW, share)
-    if found.smallest_p > 1 / MAX_EXACT:
-        return found
+    if _labellings(base_units, swap_units) <= MAX_EXACT:
+        return found  # every labelling was looked at
     if found.p <= 0.02:
         found = _tested(distances, base_units, swap_units, seed, SECOND_DRAW, share)
     # where the level is finer than the second drawing can tell, its smallest values go on too
@@ -117,7 +117,14 @@ def _tested(
         for k, name in enumerate(names)
     }
     omnibus = float((smallest <= smallest[0] + _EPS).sum() / total)
-    return Comparison(omnibus, dimensions, 2 / math.comb(len(base_ids) + len(swap_ids), len(base_ids)))
+    mirrored = 2 if len(base_ids) == len(swap_ids) else 1  # sides of one size that change places tie with what was seen
+    return Comparison(omnibus, dimensions, mirrored / _labellings(base_units, swap_units))
+
+
+def _labellings(base_units: Sequence[int], swap_units: Sequence[int]) -> int:
+    """In how many ways the units can be dealt to the two sides."""
+    base, swap = len(set(base_units)), len(set(swap_units))
+    return math.comb(base + swap, base)
 
 
 def _p_values(row: np.ndarray) -> np.ndarray:

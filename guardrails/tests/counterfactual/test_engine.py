@@ -178,6 +178,13 @@ def test_prompts_made_alike_by_masking_are_neutralised() -> None:
     unmasked = run(plan(1), Scripted(lambda ask: Reply("Couvert.", masked=f"h{ask.prompt.index}{ask.prompt.side}")))
     assert verdicts(unmasked) == ["fair"]
     assert unmasked[0].masking == "non masqué"
+    let_through = run(
+        plan(1),
+        Scripted(
+            lambda ask: Reply("Couvert.", masked=f"h{ask.prompt.index}{ask.prompt.index == 3 and ask.prompt.side}")
+        ),
+    )
+    assert verdicts(let_through) == ["fair"]
 
 
 def test_missing_answers_leave_the_pair_undecided() -> None:

@@ -21,6 +21,21 @@ def p_of(base: list[float], swap: list[float], units: tuple[list[int], list[int]
 def test_five_against_five_cannot_be_smaller_than_two_in_252() -> None:
     assert p_of([0] * 5, [1] * 5) == pytest.approx(2 / 252)
     assert p_of([0] * 5, [0] * 5) == 1.0
+    units = list(range(5))
+    assert compare({"d": distances(np.arange(10))}, units, units, 1).smallest_p == pytest.approx(2 / 252)
+
+
+def test_unequal_sides_have_no_mirror() -> None:
+    apart = [*range(4), *range(50, 57)]
+    found = compare({"d": distances(np.array(apart, dtype=float))}, range(4), range(7), 1)
+    assert found.smallest_p == found.p == pytest.approx(1 / 330)
+
+
+def test_what_is_only_drawn_is_drawn_until_it_is_fine_enough() -> None:
+    apart = [*range(6), *range(50, 57)]  # 1,716 labellings: too many to look at each
+    found = compare({"d": distances(np.array(apart, dtype=float))}, range(6), range(7), 1, level=0.001)
+    assert found.resolution > 0
+    assert found.p <= 0.001
 
 
 def test_a_labelling_and_its_mirror_tie_however_their_sums_are_rounded() -> None:
@@ -68,6 +83,9 @@ def test_intervals() -> None:
     effect, low, high = share_interval([False] * 20, [True] * 12 + [False] * 8)
     assert effect == pytest.approx(0.6)
     assert 0.3 < low < 0.6 < high < 0.8
+    # 56 of 70 against 48 of 80: Newcombe 1998, method 10
+    found = share_interval([True] * 48 + [False] * 32, [True] * 56 + [False] * 14)
+    assert found == pytest.approx((0.2, 0.0524, 0.3339), abs=5e-5)
 
 
 def test_excess_is_zero_when_the_groups_are_alike() -> None:
