@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
 from pathlib import Path
 
 from compliance_guardrails.policy import load_policy
 
 from compliance_pipelines.adapters.langfuse_export import ExportReader
 from compliance_pipelines.adapters.table_store import TableStore
+from compliance_pipelines.adapters.whole_file import replace_file
 from compliance_pipelines.code_identity import code_identity
 from compliance_pipelines.core.periods import Month
 from compliance_pipelines.resources import PolicyResource, TraceSourceResource
@@ -55,10 +55,7 @@ def unchanged(month: Month, tables: tuple[str, ...], source: TraceSourceResource
 
 def remember(month: Month, tables: tuple[str, ...], source: TraceSourceResource, made_from: str) -> None:
     """Note, after a run that succeeded, what the nights of `month` were made from and what came of them."""
-    note = _note(source, month)
-    temporary = note.with_suffix(f".{os.getpid()}.tmp")
-    temporary.write_bytes(_noted(month, tables, source, made_from))
-    temporary.replace(note)
+    replace_file(_note(source, month), _noted(month, tables, source, made_from))
 
 
 def _noted(month: Month, tables: tuple[str, ...], source: TraceSourceResource, made_from: str) -> bytes:

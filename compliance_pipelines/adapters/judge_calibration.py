@@ -21,6 +21,7 @@ from pydantic import Field, model_validator
 from compliance_pipelines.adapters.judge import NeutralityJudge, Progress
 from compliance_pipelines.adapters.judge_config import JudgeUnavailableError
 from compliance_pipelines.adapters.judge_pool import Ended
+from compliance_pipelines.adapters.whole_file import replace_file
 from compliance_pipelines.core.calibration import Calibration, Labelled, calibrate
 from compliance_pipelines.core.judge_samples import MAX_CHARS, Sample
 from compliance_pipelines.core.neutrality import band
@@ -162,11 +163,8 @@ def save(measured: Measured, home: Path) -> Path:
     """Write the calibration of its judge, replacing an earlier one; returns the file."""
     name = hashlib.sha256(measured.evaluator.encode()).hexdigest()[:16]
     path = calibration_folder(home) / f"{name}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
     content = {"schema": SCHEMA, **asdict(measured), "measured_on": measured.measured_on.isoformat()}
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(content, ensure_ascii=False, sort_keys=True, indent=2) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    replace_file(path, (json.dumps(content, ensure_ascii=False, sort_keys=True, indent=2) + "\n").encode())
     return path
 
 

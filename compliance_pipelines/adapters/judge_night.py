@@ -63,16 +63,11 @@ def known_digest(session: Session, cache: SqliteCache) -> str | None:
     Raises JudgeConfigError.
     """
     where, model = session.settings.base_url, session.settings.model
+    met, known = cache.digest(where, model)
     try:
-        digest = model_digest(session.settings)
+        digest = model_digest(session.settings) if met else digest_when_up(session)
     except JudgeUnavailableError:
-        met, digest = cache.digest(where, model)
-        if met:
-            return digest
-        try:
-            digest = digest_when_up(session)
-        except JudgeUnavailableError:
-            return None
+        return known
     cache.remember(where, model, digest)
     return digest
 

@@ -16,6 +16,7 @@ from compliance_guardrails.policy import PolicyError
 
 from compliance_pipelines.adapters.judge_calibration import Measured, calibrations
 from compliance_pipelines.adapters.table_store import TableStore
+from compliance_pipelines.adapters.whole_file import replace_file
 from compliance_pipelines.core import judge_samples
 from compliance_pipelines.core.evidence_manifest import Judge
 from compliance_pipelines.core.judge_metrics import evaluators, judged_by
@@ -34,7 +35,6 @@ def keep_identity(home: Path, identity: Identity) -> Path:
     """Write who a fingerprint stands for; the same judge writes the same file."""
     name = hashlib.sha256(identity.fingerprint.encode()).hexdigest()[:16]
     path = home / "state" / "judges" / f"{name}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
     content = {
         "evaluator": identity.fingerprint,
         "model": identity.model,
@@ -42,9 +42,7 @@ def keep_identity(home: Path, identity: Identity) -> Path:
         "prompt_sha256": identity.prompt_sha256,
         "parameters": dict(identity.parameters),
     }
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(content, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    replace_file(path, (json.dumps(content, ensure_ascii=False, sort_keys=True) + "\n").encode())
     return path
 
 

@@ -25,6 +25,7 @@ from compliance_pipelines.adapters.langfuse_api_http import (
     TooWideError,
 )
 from compliance_pipelines.adapters.langfuse_api_sources import V3_OBSERVATIONS, Generation, moment
+from compliance_pipelines.adapters.whole_file import replace_file
 from compliance_pipelines.core.extraction import Window
 from compliance_pipelines.core.periods import day_window
 
@@ -172,9 +173,7 @@ class Ledger:
             # two reads that end together must not forget each other's days
             fcntl.flock(lock, fcntl.LOCK_EX)
             whole = self.counts() | dict(counts)
-            temporary = self.path.with_suffix(".tmp")
-            temporary.write_text(json.dumps({day.isoformat(): whole[day] for day in sorted(whole)}))
-            temporary.replace(self.path)
+            replace_file(self.path, json.dumps({day.isoformat(): whole[day] for day in sorted(whole)}).encode())
 
     def grown(self, now: Iterable[tuple[date, int]]) -> list[date]:
         """The days that were read when their count was lower; rows erased since are no reason to read again."""

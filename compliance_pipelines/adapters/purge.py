@@ -16,6 +16,7 @@ from pathlib import Path
 
 from compliance_pipelines.adapters.cache import SqliteCache
 from compliance_pipelines.adapters.outbox import Outbox
+from compliance_pipelines.adapters.whole_file import replace_file
 
 _QUERIES = (
     ("cache", "SELECT count(*) FROM judgements WHERE saved_at < ?"),
@@ -63,12 +64,8 @@ def apply(targets: Sequence[Target]) -> None:
 
 def note(home: Path, at: datetime) -> None:
     """Remember that a purge was carried out `at`, which is aware. PurgeError when it cannot be written."""
-    path = home / _NOTE
-    temporary = path.with_suffix(".tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(at.astimezone(UTC).isoformat(), encoding="ascii")
-        temporary.replace(path)
+        replace_file(home / _NOTE, at.astimezone(UTC).isoformat().encode())
     except OSError as failed:
         raise PurgeError(f"purge : date de passage impossible à noter ({type(failed).__name__})") from failed
 

@@ -5,13 +5,13 @@ A push replaces its whole group, so a department that is gone leaves no stale va
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
 import httpx
 
+from compliance_pipelines.adapters.whole_file import replace_file
 from compliance_pipelines.core.gauges import Sample, exposition
 
 _TAKEN = 300
@@ -48,11 +48,7 @@ class TextFiles:
         """Replace the file of `job`; raises GaugesError."""
         labelled = [Sample(s.name, (*s.labels, ("job", job)), s.value) for s in samples]
         path = self._folder / f"{quote(job, safe='')}.prom"
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(exposition(labelled), encoding="utf-8")
-            temporary.replace(path)
+            replace_file(path, exposition(labelled).encode())
         except OSError as failed:
-            temporary.unlink(missing_ok=True)
             raise GaugesError(f"{path} : écriture impossible ({failed.strerror})") from failed

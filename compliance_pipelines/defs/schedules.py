@@ -13,6 +13,13 @@ from compliance_pipelines.defs.partitions import FIRST_DAY, daily, monthly
 
 NIGHT = dg.AssetSelection.groups("langfuse", "evaluation") | dg.AssetSelection.assets(keys.DEPARTMENT_DAILY)
 REPORT = dg.AssetSelection.assets(keys.DEPARTMENT_MONTHLY) | dg.AssetSelection.groups("audit")
+UNDER_WAY = [
+    dg.DagsterRunStatus.QUEUED,
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+]
+"""The states of a run that nobody needs to ask for again."""
 
 nightly_job = dg.define_asset_job(
     "nightly", NIGHT, description="La nuit : lecture, jugements, mesures par direction.", tags={"job": "nightly"}

@@ -1,4 +1,4 @@
-"""Stand-ins of several files: Langfuse servers, whose clock is later than the days read; a judge and its cache."""
+"""What several files need: Langfuse servers whose clock is later than the days read, a judge, its cache, alerting."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+import dagster as dg
 import pytest
 
 from compliance_pipelines.adapters.cache import SqliteCache
+from compliance_pipelines.resources_alerting import AlertingResource
 from compliance_pipelines_tests.judge_samples import cache_in
 from compliance_pipelines_tests.standins.langfuse import LangfuseStandIn
 from compliance_pipelines_tests.standins.llm import LlmStub
@@ -51,3 +53,17 @@ def cache(tmp_path: Path) -> Iterator[SqliteCache]:
     """An empty cache of judgements."""
     with cache_in(tmp_path) as opened:
         yield opened
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
+    """An ephemeral Dagster instance."""
+    (tmp_path / "dagster").mkdir()
+    with dg.instance_for_test(temp_dir=str(tmp_path / "dagster")) as found:
+        yield found
+
+
+@pytest.fixture
+def alerting(tmp_path: Path) -> AlertingResource:
+    """Alerting without Alertmanager: its outbox lies in a home of its own."""
+    return AlertingResource(home=str(tmp_path / "home"), ui_url="https://dagster.example")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import dagster as dg
-import pytest
 from compliance_guardrails.policy import load_policy
 
 from compliance_pipelines.adapters import purge
@@ -17,18 +15,6 @@ from compliance_pipelines.resources_alerting import AlertingResource
 
 POLICY = load_policy(at=date(2026, 6, 30))
 NOW = datetime(2026, 6, 10, 2, tzinfo=UTC)
-
-
-@pytest.fixture
-def instance(tmp_path: Path) -> Generator[dg.DagsterInstance]:
-    (tmp_path / "dagster").mkdir()
-    with dg.instance_for_test(temp_dir=str(tmp_path / "dagster")) as found:
-        yield found
-
-
-@pytest.fixture
-def alerting(tmp_path: Path) -> AlertingResource:
-    return AlertingResource(home=str(tmp_path / "home"), ui_url="https://dagster.example")
 
 
 def test_the_watch_publishes_the_last_purge(instance: dg.DagsterInstance, alerting: AlertingResource) -> None:

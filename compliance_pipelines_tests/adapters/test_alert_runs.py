@@ -13,9 +13,7 @@ from compliance_pipelines.defs.alerting import watching
 from compliance_pipelines.defs.failures import ATTEMPT, retry_key
 from compliance_pipelines.resources import utc_now
 from compliance_pipelines.resources_alerting import AlertingResource
-from compliance_pipelines_tests.adapters.test_alert_sensors import POLICY, alerting, ended, instance
-
-__all__ = ["alerting", "instance"]
+from compliance_pipelines_tests.adapters.test_alert_sensors import POLICY, ended
 
 
 def put_at(instance: dg.DagsterInstance, moment: datetime, status: str) -> None:

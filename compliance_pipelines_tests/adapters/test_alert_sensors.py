@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -31,18 +30,6 @@ from compliance_pipelines.settings import SettingsError
 
 POLICY = load_policy(at=date(2026, 6, 30))
 NOW = datetime(2026, 6, 10, 2, tzinfo=UTC)
-
-
-@pytest.fixture
-def instance(tmp_path: Path) -> Generator[dg.DagsterInstance]:
-    (tmp_path / "dagster").mkdir()
-    with dg.instance_for_test(temp_dir=str(tmp_path / "dagster")) as found:
-        yield found
-
-
-@pytest.fixture
-def alerting(tmp_path: Path) -> AlertingResource:
-    return AlertingResource(home=str(tmp_path / "home"), ui_url="https://dagster.example")
 
 
 def policy_of(_: date) -> Policy:

@@ -79,18 +79,8 @@ def test_who_leaves_while_the_small_model_is_asked_is_counted_once(at: Bench) ->
         return [judged, metric(at, "uncited_specific_claim_total", department="direction-sinistres")]
 
     before = counted()
-    body = {
-        "model": "claims-assistant", "messages": [{"role": "user", "content": QUESTION}], "stream": True,
-        "metadata": {"retrieval_score": 0.9},
-    }  # fmt: skip
-    with at.client.http.stream("POST", "/v1/chat/completions", json=body, headers=at.client.headers()) as answer:
-        trace_id = answer.headers["x-compliance-trace-id"]
-        seen = b""
-        for chunk in answer.iter_raw():
-            seen += chunk
-            if b"150" in seen:
-                at.wait_for_events(trace_id, "uncited-specific-claim")
-                break
+    with at.client.leaving_at(b"150", QUESTION) as trace_id:
+        at.wait_for_events(trace_id, "uncited-specific-claim")
     assert at.client.chat("Bonjour").status == 200
     assert [b - a for a, b in zip(before, counted(), strict=True)] == [2, 2]
     assert at.events(trace_id) == ["uncited-specific-claim"]

@@ -63,17 +63,8 @@ def test_eight_at_once(at: Bench) -> None:
 def test_a_client_that_hangs_up(at: Bench) -> None:
     """What it saw is judged; the gateway goes on."""
     at.model.answer = lambda _: say(UNCITED + " Suite." * 200, piece=10, pause=0.02)
-    body = {
-        "model": "claims-assistant", "messages": [{"role": "user", "content": QUESTION}], "stream": True,
-        "metadata": {"retrieval_score": 0.9},
-    }  # fmt: skip
-    with at.client.http.stream("POST", "/v1/chat/completions", json=body, headers=at.client.headers()) as answer:
-        trace_id = answer.headers["x-compliance-trace-id"]
-        seen = b""
-        for chunk in answer.iter_raw():
-            seen += chunk
-            if b"Suite" in seen:
-                break
+    with at.client.leaving_at(b"Suite", QUESTION) as trace_id:
+        pass
     at.wait_for_events(trace_id, "uncited-specific-claim")
     at.model.reset()
     assert at.client.chat(QUESTION).status == 200

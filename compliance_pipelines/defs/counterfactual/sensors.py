@@ -11,14 +11,8 @@ from compliance_pipelines.core.periods import paris_day
 from compliance_pipelines.defs import keys
 from compliance_pipelines.defs.counterfactual.schedules import counterfactual_job
 from compliance_pipelines.defs.partitions import FIRST_DAY
+from compliance_pipelines.defs.schedules import UNDER_WAY
 from compliance_pipelines.resources import utc_now
-
-_BUSY = [
-    dg.DagsterRunStatus.QUEUED,
-    dg.DagsterRunStatus.NOT_STARTED,
-    dg.DagsterRunStatus.STARTING,
-    dg.DagsterRunStatus.STARTED,
-]
 
 
 @dg.sensor(
@@ -32,6 +26,6 @@ def catch_up_weeks(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.Sk
     monday = late_week(context.instance.get_materialized_partitions(keys.COUNTERFACTUAL), now)
     if monday is None or monday < FIRST_DAY:
         return dg.SkipReason("aucune semaine ne manque")
-    if context.instance.get_runs_count(dg.RunsFilter(job_name=counterfactual_job.name, statuses=_BUSY)):
+    if context.instance.get_runs_count(dg.RunsFilter(job_name=counterfactual_job.name, statuses=UNDER_WAY)):
         return dg.SkipReason("la barrière est en cours")
     return dg.RunRequest(run_key=f"catch-up-week-{monday}-{paris_day(now)}", partition_key=monday.isoformat())

@@ -19,7 +19,7 @@ from compliance_pipelines.defs import keys
 from compliance_pipelines.defs.failures import ATTEMPT, retry_key, root_causes
 from compliance_pipelines.defs.operations.execution import HEAVY_NIGHTS
 from compliance_pipelines.defs.partitions import FIRST_DAY
-from compliance_pipelines.defs.schedules import monthly_report_job, nightly_job
+from compliance_pipelines.defs.schedules import UNDER_WAY, monthly_report_job, nightly_job
 from compliance_pipelines.resources import (
     InstallationResource,
     JudgeResource,
@@ -29,12 +29,6 @@ from compliance_pipelines.resources import (
 )
 
 AT_ONCE = 2
-_BUSY = [
-    dg.DagsterRunStatus.QUEUED,
-    dg.DagsterRunStatus.NOT_STARTED,
-    dg.DagsterRunStatus.STARTING,
-    dg.DagsterRunStatus.STARTED,
-]
 # tags that Dagster sets itself and a new run must not inherit
 _KEPT_TAGS = ("job", "dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
 
@@ -119,7 +113,7 @@ def unjudged_nights(
 )
 def late_report(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
     """Ask for the report of the month that has ended, once its last night is there."""
-    if context.instance.get_runs_count(dg.RunsFilter(job_name="monthly_report", statuses=_BUSY)):
+    if context.instance.get_runs_count(dg.RunsFilter(job_name="monthly_report", statuses=UNDER_WAY)):
         return dg.SkipReason("un rapport est en cours")
     nights = context.instance.get_materialized_partitions(keys.DEPARTMENT_DAILY)
     reports = context.instance.get_materialized_partitions(keys.ARCHIVE_RECEIPT)
@@ -159,8 +153,8 @@ def retry_passing_failures(context: dg.RunFailureSensorContext) -> dg.RunRequest
 def _night_under_way(context: dg.SensorEvaluationContext) -> bool:
     # by name, and by the tag that heavy nights and shards carry too
     under_way = (
-        dg.RunsFilter(job_name="nightly", statuses=_BUSY),
-        dg.RunsFilter(tags={"job": "nightly"}, statuses=_BUSY),
+        dg.RunsFilter(job_name="nightly", statuses=UNDER_WAY),
+        dg.RunsFilter(tags={"job": "nightly"}, statuses=UNDER_WAY),
     )
     return any(context.instance.get_runs_count(those) for those in under_way)
 

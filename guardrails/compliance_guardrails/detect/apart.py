@@ -10,19 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from . import bias_logic
-from .persons import names_group, said_of_person
+from .persons import SAID, names_group, said_of_person
 from .phrases import Hit
 from .polarity import unfavourable
-from .reading import PUNCTUATION, Reading, Reason, Statement
+from .reading import NE, PUNCTUATION, Reading, Reason, Statement
 from .rulebook import Mention, Predicate
 from .rules_models import Characteristic
 from .told import FACTS, OF_LIFE
-from .verdicts import BURDENS, DOUBT, GUESS, JOINS, MUST, NE, NEVER, THEY, foretold, their_own, verdict
+from .verdicts import BURDENS, DOUBT, GUESS, JOINS, MUST, NEVER, THEY, foretold, their_own, verdict
 
 REACH = 10
 HEAD_REACH = 6
 _CUTS = JOINS | PUNCTUATION
-_SAID = frozenset({"people", "qualities", "loose_qualities", "phrases"})
 _ADDRESSED = frozenset({"je", "j", "vous", "tu", "t", "me", "m", "mon", "ma", "nous"})
 _IF = frozenset({"si", "s", "quand", "lorsque", "lorsqu"})
 _SUBJECTS = frozenset({
@@ -67,7 +66,7 @@ def find(reading: Reading, *, said: bool = True) -> Iterator[Reason]:
         if hit.value.ignored or hit.start in led:
             continue
         span = None
-        if reading.sentence.is_question and hit.value.kind in _SAID and _asked(reading, hit):
+        if reading.sentence.is_question and hit.value.kind in SAID and _asked(reading, hit):
             span = 0, hit.end
         elif _sufficient(reading, hit):
             span = 0, hit.end + 1
@@ -83,7 +82,7 @@ def _claimed(reading: Reading) -> Iterator[Reason]:
     statements = bias_logic.found(reading)
     if not statements:
         return
-    people = {hit[:2]: hit for hit in reading.telling if hit.value.kind in _SAID}
+    people = {hit[:2]: hit for hit in reading.telling if hit.value.kind in SAID}
     led = _led(reading)
     for said in statements:
         hit = people.get(said.group) if said.rule != "reasoned" else None
@@ -154,7 +153,7 @@ def _premise(reading: Reading, hit: Hit[Mention], own: int) -> bool:
     lead = reading.before(hit.start, REACH)
     if not _IF.isdisjoint(lead):
         return hit.value.characteristic not in OF_LIFE and _ADDRESSED.isdisjoint(lead)
-    if hit.value.kind not in _SAID:
+    if hit.value.kind not in SAID:
         return hit.start < HEAD_REACH and reading.possessed(hit.start + 1) and not reading.has("gap_vetoes")
     return _heads(reading, hit) or said_of_person(reading, hit, own) or names_group(reading, hit)
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .needs import ALAS
-from .reading import PUNCTUATION, Reading
+from .needs import ALAS, OPENERS
+from .reading import PUNCTUATION, WE, Reading
 
 MAX_CLITICS = 4
 OPENER_REACH = 4
 HEAD_REACH = 4
-_SPEAKERS = frozenset({"on", "je", "j", "nous"})
 _CLITICS = frozenset({"vous", "ne", "n", "le", "la", "les", "l", "lui", "leur", "y", "en", "me", "m", "se", "s"})
 _DENIALS = frozenset({"pas", "plus", "jamais", "rien", "guere", "aucun", "aucune", "personne"})
 _GOES = frozenset({"va", "vais", "allons", "irait", "ira"})
@@ -32,7 +31,6 @@ _PRONOUNS_EN = frozenset({"he", "she", "they", "i", "we"})
 EXCUSE_REACH = 6
 _THEIR = frozenset({"il", "elle", "son", "sa", "c", "he", "she", "his", "her"})
 WHOEVER = frozenset({"celui", "celle", "ceux", "qui"})
-_OPENERS = frozenset({"avec", "chez", "face", "cote", "encore"})
 
 
 _WOULD = frozenset({"would", "d", "should", "will", "ll"})
@@ -49,7 +47,7 @@ def find(reading: Reading) -> Iterator[tuple[int, int]]:
         return
     harmless = {at for hit in reading.marks.get("plain_verbs", ()) for at in range(hit.start, hit.end)}
     for at, word in enumerate(reading.words):
-        if word in _SPEAKERS:
+        if word in WE:
             end = _spoken(reading, at, harmless)
         elif word in {"autant", "plutot", "a"} or word in _VALUES or word in _GAINS:
             end = _counselled(reading, at, harmless)
@@ -167,7 +165,7 @@ def opened(reading: Reading, start: int, end: int) -> bool:
     words = reading.words
     if words[0] == "with" and start <= 2 and "name" in words[start:end]:
         return not _PRONOUNS_EN.isdisjoint(words[end : end + OPENER_REACH])
-    if start > OPENER_REACH or words[0] not in _OPENERS or not {"votre", "vos"}.isdisjoint(words):
+    if start > OPENER_REACH or words[0] not in OPENERS or not {"votre", "vos"}.isdisjoint(words):
         return False
     if any(word == "vous" and not reading.word(at - 1).endswith("ez") for at, word in enumerate(words)):
         return False  # not "préparez-vous"

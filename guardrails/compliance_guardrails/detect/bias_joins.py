@@ -18,7 +18,7 @@ AGENT_REACH = 8
 GAP_OF_A_NOUN = 2
 COMPLETED_REACH = 3
 _COMPLETED = frozenset({"d", "de"})
-_HAD = frozenset({"a", "ont", "avait", "avaient"})
+HAD = frozenset({"a", "ont", "avait", "avaient"})
 _PARTICIPLE = ("e", "i", "u", "is", "it", "ert")
 _ONE = frozenset({"un", "une", "l"})
 _SOME = frozenset({"un", "une", "des"})
@@ -54,7 +54,7 @@ def _of_another_noun(reading: Reading, target: Hit[Mention], predicate: Hit[Pred
         return noun not in reading.inside and gap[-1] not in reading.grammar.adverbs_between
     if gap[-2] not in reading.grammar.articles:
         return False
-    told = gap[0] in _HAD and len(gap) > COMPLETED_REACH and gap[1].endswith(_PARTICIPLE)  # "ont signalé un escalier"
+    told = gap[0] in HAD and len(gap) > COMPLETED_REACH and gap[1].endswith(_PARTICIPLE)  # "ont signalé un escalier"
     return noun in reading.things or told
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from . import bias_frames, bias_told, lifted, reasoning
-from .bias_joins import REACH, ascribed, decided
+from .bias_joins import HAD, REACH, ascribed, decided
 from .bias_targets import THOSE, Targets, of_next, only_a_state, targets, turned_to
 from .phrases import Hit
 from .polarity import condemned, protective, unfavourable
@@ -21,7 +21,6 @@ from .told import HELPED
 
 COUNTED_REACH = 8
 NEAR = 40
-_HAD = frozenset({"a", "ont", "avait", "avaient"})
 _RHETORICAL_FORMS = (
     ("a", "quoi", "bon"), ("qui", "va"), ("qui", "voudrait"), ("qui", "irait"), ("comment", "imaginer"),
     ("comment", "croire"), ("comment", "confier"), ("que", "voulez", "vous"), ("comment", "voulez", "vous"),
@@ -127,7 +126,7 @@ def _subject_of_next(reading: Reading, hit: Hit[Predicate], after: int) -> bool:
     if hit.start != after + 1 or reading.word(after) not in reading.grammar.articles:
         return False
     verb = reading.word(hit.end)
-    return verb in _HAD or verb in reading.grammar.copulas or verb.endswith("ent")
+    return verb in HAD or verb in reading.grammar.copulas or verb.endswith("ent")
 
 
 def _counted(reading: Reading, hit: Hit[Predicate]) -> bool:

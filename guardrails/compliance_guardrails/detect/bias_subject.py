@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from . import bias_advice
 from .needs import LESS_FOR
-from .persons import own_care
+from .persons import OF_PEOPLE, own_care
 from .phrases import Hit
-from .polarity import exempt
+from .polarity import CONDITIONS, exempt
 from .reading import PUNCTUATION, Reading
 from .rulebook import Mention
 from .rules_models import Characteristic
@@ -20,7 +20,6 @@ from .rules_models import Characteristic
 SUBJECT_REACH = 12
 BLAME_REACH = 6
 HABIT_REACH = 3
-_OF_PEOPLE = frozenset({"people", "qualities", "loose_qualities"})
 PEOPLES = frozenset(
     {
         Characteristic.RACE, Characteristic.COLOUR, Characteristic.ETHNIC_ORIGIN, Characteristic.SOCIAL_ORIGIN,
@@ -29,7 +28,6 @@ PEOPLES = frozenset(
         Characteristic.GENDER_IDENTITY, Characteristic.MORALS, Characteristic.PROPERTY,
     }
 )  # fmt: skip
-_CONDITIONS = frozenset({"avec", "apres", "sous", "sur"})
 _RIGHTS = frozenset({"pouvoir", "recevoir", "beneficier", "disposer", "obtenir", "receive"})
 _ENDS = frozenset(";.!?")
 _CONTRASTED = frozenset({"nettement", "beaucoup", "bien", "et", "mais", "much", "but", "far", "rather"})
@@ -40,7 +38,7 @@ def find(reading: Reading, group: Hit[Mention]) -> Iterator[tuple[int, int, str]
     """What is said of `group`, as spans of tokens with the family of the statement."""
     whole = group.start, group.end, "stereotype"
     if (
-        group.value.kind in _OF_PEOPLE
+        group.value.kind in OF_PEOPLE
         or _noun_start(reading, group) is not None
         or (reading.word(group.start) in bias_advice.WHOEVER)
     ):
@@ -58,7 +56,7 @@ def find(reading: Reading, group: Hit[Mention]) -> Iterator[tuple[int, int, str]
 def _subject(reading: Reading, group: Hit[Mention]) -> bool:
     """True when the group heads its part of the sentence."""
     first = _noun_start(reading, group)
-    if group.value.kind not in _OF_PEOPLE and (group.value.kind != "phrases" or first is None):
+    if group.value.kind not in OF_PEOPLE and (group.value.kind != "phrases" or first is None):
         return False
     at = (group.start if first is None else first) - 1
     while reading.word(at) in reading.grammar.subject_openers or (at >= 0 and at in reading.persons):
@@ -194,7 +192,7 @@ def _denial(reading: Reading, at: int) -> int | None:
     ):
         return None
     for then in range(at + 1, min(at + 5, len(reading.words))):
-        if reading.words[then] in {"que", "qu"} and reading.word(then + 1) in _CONDITIONS:
+        if reading.words[then] in {"que", "qu"} and reading.word(then + 1) in CONDITIONS:
             return None  # "ne conduisent qu’avec l’accord du médecin"
         if reading.words[then] in reading.grammar.nothing:
             if reading.words[then + 1 : then + 4] == ["les", "memes", "droits"]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from .persons import STATES, own_care
 from .phrases import Hit
 from .polarity import of_the_past
-from .reading import PUNCTUATION, Reading
+from .reading import NE, PUNCTUATION, Reading
 from .rulebook import Mention
 from .rules_models import Characteristic
 from .told import spoken_of
@@ -25,8 +25,7 @@ _BELIEFS = frozenset(
         "idea", "claim", "view", "assumption", "belief", "notion",
     }
 )  # fmt: skip
-_NE = frozenset({"ne", "n"})
-_CUES = _BELIEFS | _NE
+_CUES = _BELIEFS | NE
 _REJECTS = (
     "rejet", "refut", "contest", "condamn", "combat", "recus", "refus", "dement", "denonc", "repouss", "reject",
     "disput", "oppos", "rebut",
@@ -119,7 +118,7 @@ def _of_a_belief(reading: Reading) -> bool:
     if words[0] in _BELIEVING and reading.word(1) in _THAT and "est" in words:
         return "," in words or any(word.startswith(_WRONG) for word in words)
     for at, word in enumerate(words) if not _CUES.isdisjoint(words) else ():
-        if word in _NE and not _DENIALS.isdisjoint(words[at + 2 : at + 4]) and _not_inferred(reading, at):
+        if word in NE and not _DENIALS.isdisjoint(words[at + 2 : at + 4]) and _not_inferred(reading, at):
             return True
         if word in _BELIEFS and not _THAT.isdisjoint(words[at + 1 : at + 3]):
             lead, after = words[max(0, at - REACH) : at], words[at + 3 : at + CLAIM_REACH]

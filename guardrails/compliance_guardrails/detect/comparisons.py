@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from .grammar import Grammar
 from .needs import PRAISED
-from .persons import names_group, own_care, said_of_person
+from .persons import OF_PEOPLE, SAID, names_group, own_care, said_of_person
 from .phrases import Hit
 from .reading import PUNCTUATION, Reading, Reason
 from .rulebook import Mention
@@ -28,7 +28,6 @@ _SUFFERED = (
     "exposed", "meur", "gagne", "consulte", "kilometre", "protege", "longtemps",
 )  # fmt: skip
 _SOME = frozenset({"des", "les", "leurs", "ces", "de", "d"})
-_OF_PEOPLE = frozenset({"people", "qualities", "loose_qualities"})
 _FOR_ONE = frozenset({("pour", "un"), ("pour", "une"), ("for", "a"), ("for", "an")})
 _ONES = frozenset({"un", "une", "a", "an"})
 PRAISE_REACH = 12
@@ -194,12 +193,7 @@ def _members(reading: Reading) -> Iterator[Reason]:
             own = hit.value.kind == "phrases"  # the entries "est noir", "vient de …" take the verb along
             near = mark.end - own <= hit.start <= mark.end + 2
             near = near and PUNCTUATION.isdisjoint(reading.words[mark.end : hit.start])
-            if (
-                not near
-                or relation(reading, hit)
-                or hit.value.ignored
-                or hit.value.kind not in _OF_PEOPLE | {"phrases"}
-            ):
+            if not near or relation(reading, hit) or hit.value.ignored or hit.value.kind not in SAID:
                 continue
             if reading.words[hit.end : hit.end + 2] == [",", "vous"]:
                 continue  # said to the reader about themselves
@@ -299,7 +293,7 @@ def _causes(reading: Reading) -> Iterator[Reason]:
     for mark in reading.marks.get("causal_verbs", ()):
         for hit in reading.telling:
             mention = hit.value
-            if mention.kind in _OF_PEOPLE | {"slurs"} or mention.ignored:
+            if mention.kind in OF_PEOPLE | {"slurs"} or mention.ignored:
                 continue
             if mention.weak and reading.word(hit.start - 1) not in reading.grammar.third_person:
                 continue

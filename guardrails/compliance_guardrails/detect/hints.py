@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .persons import names_group, said_of_person
+from .persons import SAID, names_group, said_of_person
 from .phrases import Hit
 from .polarity import unfavourable
-from .reading import PUNCTUATION, STRONG, Reading, Reason
+from .reading import PARTS, PUNCTUATION, STRONG, Reading, Reason
 from .rulebook import Mention
 from .rules_models import Characteristic
 from .told import FACTS
@@ -19,9 +19,7 @@ from .told import FACTS
 VERDICT_REACH = 8
 MISTRUST_REACH = 4
 SURPRISE_REACH = 7
-_SAID = frozenset({"people", "qualities", "loose_qualities", "phrases"})
 _THEY = frozenset({"il", "elle", "ils", "elles"})
-_PARTS = frozenset({",", ";", ":"})
 _GUESSED = frozenset({"forcement", "surement"})
 _LESS = _GUESSED | {"moins", "mal"}
 _ACCUSED = frozenset({"menti", "exagere", "invente", "gonfle", "triche", "simule", "fraude", "provoque", "vole"})
@@ -41,7 +39,7 @@ def find(reading: Reading) -> Iterator[Reason]:
     """All candidates of a sentence; they may overlap."""
     taken_up = not _THEY.isdisjoint(reading.words)
     for hit in reading.telling if taken_up else ():
-        if hit.value.ignored or hit.value.kind not in _SAID:
+        if hit.value.ignored or hit.value.kind not in SAID:
             continue
         end = _verdict(reading, hit)
         if end is not None:
@@ -54,14 +52,14 @@ def find(reading: Reading) -> Iterator[Reason]:
         if word not in reading.grammar.mistrust or not _ours(reading, at):
             continue
         for hit in reading.telling:
-            if hit.value.kind in _SAID and _mistrusted(reading, at, hit):
+            if hit.value.kind in SAID and _mistrusted(reading, at, hit):
                 yield Reason("consequence", hit.value.characteristic, at, hit.end)
 
 
 def _verdict(reading: Reading, hit: Hit[Mention]) -> int | None:
     """Where an unfavourable verdict ends that stands beside what somebody is: "c’est un vieux, il …"."""
     part = next((at for at in range(hit.end, hit.end + 2) if reading.word(at) in PUNCTUATION), None)
-    if part is None or reading.words[part] not in _PARTS or reading.word(part + 1) not in _THEY:
+    if part is None or reading.words[part] not in PARTS or reading.word(part + 1) not in _THEY:
         return None
     own = not reading.grammar.copulas.isdisjoint(reading.words[hit.start : hit.end])  # the entry "c’est une femme"
     if not own and (reading.copula_before(hit.start, 3) is None or not said_of_person(reading, hit, 0)):

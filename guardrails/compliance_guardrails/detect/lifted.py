@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from .polarity import decisions, unfavourable
-from .reading import PUNCTUATION, Reading, Reason
+from .reading import NE, PUNCTUATION, Reading, Reason
 from .rules_models import Characteristic
 from .told import OF_LIFE
 from .verdicts import BURDENS, GUESS, their_own, verdict
@@ -20,7 +20,6 @@ SOURCE_REACH = 5
 LAST_YEAR = "1969"
 ADULT = 18
 _NOBODY = frozenset({"aucun", "aucune", "personne", "nul", "nulle"})
-_NE = frozenset({"ne", "n"})
 _NEVER = frozenset({"jamais", "pas", "plus", "rien"})
 _ASKED_OF = frozenset(
     {
@@ -190,7 +189,7 @@ def _apart(reading: Reading, reason: Reason) -> bool:
 def _kindly(words: list[str]) -> bool:
     """ "(Je) lui ai lu le contrat", "(on) avance la visite": told, or done for them, and not denied."""
     told = not _TELLS.isdisjoint(words) or any(word.startswith(_HELPS) for word in words)
-    return told and (_NE | _FEELS).isdisjoint(words)
+    return told and (NE | _FEELS).isdisjoint(words)
 
 
 def _decides(reading: Reading, reason: Reason) -> bool:
@@ -213,10 +212,10 @@ def _forbidden(reading: Reading) -> bool:
     for at, word in enumerate(words):
         if word in _NOBODY and (not at or words[at - 1] in PUNCTUATION) and _I.isdisjoint(words):
             named = word.startswith("aucun") and not {at + 1, at + 2}.isdisjoint(reading.inside)
-            if not named and not _NE.isdisjoint(words[at + 1 : at + 2 + REACH]):
+            if not named and not NE.isdisjoint(words[at + 1 : at + 2 + REACH]):
                 return True  # "aucune pièce ne lui a été demandée …", "personne n’est reçu …"
     for at, word in enumerate(words[:-2]):
-        if word not in _NE or (at and words[at - 1] not in PUNCTUATION | {"et", "on", "nous", "il"}):
+        if word not in NE or (at and words[at - 1] not in PUNCTUATION | {"et", "on", "nous", "il"}):
             continue
         verb = at + 1 + (words[at + 1] in reading.grammar.object_pronouns)
         if reading.word(verb + 1) not in _NEVER:

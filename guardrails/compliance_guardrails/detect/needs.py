@@ -19,7 +19,7 @@ STRONG = frozenset(";:()?!.")
 _SET_APART = (", a ", ": a ", "; a ", "( a ")
 _NOT = frozenset({"pas", "plus"})
 _REFUSED = frozenset({"de", "d", "question", "un", "une"})
-_OPENERS = frozenset({"avec", "chez", "face", "cote", "encore"})
+OPENERS = frozenset({"avec", "chez", "face", "cote", "encore"})
 _THAN = frozenset({"que", "qu", "than"})
 _TAKEN_UP = frozenset({"ils", "elles"})
 _DECIDED = frozenset(
@@ -35,7 +35,9 @@ _SAID = frozenset({"ca", "autres", "tous", "toutes", "all", "ne", "n"})
 _MADAM = frozenset({"m", "mme", "monsieur", "madame"})
 _ONE = frozenset({"un", "une"})
 _TOLD = frozenset({"est", "sont", "etait", "is", "are"})
-_PARTS = frozenset({",", ";", ":"})
+PARTS = frozenset({",", ";", ":"})
+NE = frozenset({"ne", "n"})
+WE = frozenset({"je", "j", "on", "nous"})
 _PERSON = frozenset({"il", "elle", "ils", "elles"})
 PRAISED = frozenset({"il", "elle", "he", "she"})
 _ONE_OR_AN = _ONE | {"a", "an"}
@@ -125,14 +127,14 @@ class Needs:
             return True
         if "ent " in line and ((of_a_people and "les" in words) or not _TAKEN_UP.isdisjoint(words)):
             return True
-        return words[0] == "with" or (words[0] in _OPENERS and "," in words)
+        return words[0] == "with" or (words[0] in OPENERS and "," in words)
 
     def may_reason(self, words: list[str]) -> bool:
         """False when none of the small words that begin a reasoning by themselves stands where it could."""
         if not self.mistrust.isdisjoint(words):
             return True
         if not (_PERSON.isdisjoint(words) or _TOLD.isdisjoint(words)) and any(
-            last in _PARTS and word in _PERSON for last, word in pairwise(words)
+            last in PARTS and word in _PERSON for last, word in pairwise(words)
         ):
             return True
         if _SMALL.isdisjoint(words):

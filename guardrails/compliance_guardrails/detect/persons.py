@@ -15,13 +15,16 @@ from .rules_models import Characteristic
 STATES = frozenset(
     {Characteristic.PREGNANCY, Characteristic.HEALTH, Characteristic.AGE, Characteristic.DISABILITY, Characteristic.SEX}
 )
+OF_PEOPLE = frozenset({"people", "qualities", "loose_qualities"})
+SAID = OF_PEOPLE | {"phrases"}
+"""Kinds of mention that say what somebody is."""
 _CARE = (
     "evit", "boire", "boit", "mang", "consult", "faire", "fait", "surveill", "privilegi", "hydrat", "dorm", "nag",
     "plong", "port", "soule", "voyag", "repos", "proteg", "vaccin", "emport", "limit", "expos", "avoid", "drink", "eat",
     "have", "see", "rest", "get", "carry", "bring", "tell", "keep", "sleep", "swim", "lift", "wear",
 )  # fmt: skip
-_ON_THE_WAY = frozenset({"se", "s", "also", "ne", "n", "pas", "plus", "jamais", "not", "etre", "be", "rester", "reste"})
 """What people in a state of health are advised for their own good ("devraient éviter l’alcool")."""
+_ON_THE_WAY = frozenset({"se", "s", "also", "ne", "n", "pas", "plus", "jamais", "not", "etre", "be", "rester", "reste"})
 _NO_CARE = frozenset({"de", "d", "place", "no", "out", "off", "used", "lost"})
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from .phrases import Hit
-from .reading import PUNCTUATION, Reading
+from .reading import NE, PUNCTUATION, Reading
 from .rulebook import Predicate
 
 BACK = 3
@@ -15,8 +15,7 @@ RULE_REACH = 5
 NARRATED_REACH = 4
 FIRST_YEAR, LAST_YEAR = "1000", "1999"
 _PARTIES = frozenset({"assure", "assuree", "assures", "assurees", "suspect", "suspecte", "suspects"})
-_CONDITIONS = frozenset({"avec", "apres", "sous", "sur"})
-_NE = frozenset({"ne", "n"})
+CONDITIONS = frozenset({"avec", "apres", "sous", "sur"})
 _DATING = frozenset({"en", "annees", "in", "until", "jusqu"})
 _ERAS = frozenset(
     {
@@ -86,7 +85,7 @@ def _lifted(reading: Reading, hit: Hit[Predicate]) -> bool:
     words, family = reading.words, hit.value.family
     first = words[hit.start]
     if hit.value.polarity == "able":
-        under = reading.word(hit.end) in {"que", "qu"} and reading.word(hit.end + 1) in _CONDITIONS
+        under = reading.word(hit.end) in {"que", "qu"} and reading.word(hit.end + 1) in CONDITIONS
         if under or words[hit.end : hit.end + 2] == ["pas", "partie"]:
             return True  # "ne conduisent qu’avec l’accord du médecin", "ne font pas partie"
         return _spares(reading, hit.end) or (first == "peut" and _one_known(reading, hit.start))
@@ -245,7 +244,7 @@ def _no_ground(reading: Reading, ne: int) -> bool:
 def protective(reading: Reading) -> bool:
     """True when the sentence forbids what it names: "ne peut être refusé", "on ne refuse jamais", "aucune prime ne"."""
     words = reading.words
-    if reading.sentence.is_question or (_NE.isdisjoint(words) and reading.grammar.nobody.isdisjoint(words)):
+    if reading.sentence.is_question or (NE.isdisjoint(words) and reading.grammar.nobody.isdisjoint(words)):
         return False
     for at, word in enumerate(words):
         if word in reading.grammar.nobody:

@@ -11,12 +11,12 @@ from typing import Literal, NamedTuple
 
 from .grammar import Grammar
 from .matcher import Sentence
-from .needs import PUNCTUATION, STRONG, Needs
+from .needs import NE, PARTS, PUNCTUATION, STRONG, WE, Needs
 from .phrases import Hit
 from .rulebook import Mention, Predicate
 from .rules_models import Characteristic
 
-__all__ = ["PUNCTUATION", "STRONG", "Reading", "Reason", "Statement"]
+__all__ = ["NE", "PARTS", "PUNCTUATION", "STRONG", "WE", "Reading", "Reason", "Statement"]
 
 COMPLEMENT_REACH = 3
 NAMED_REACH = 5

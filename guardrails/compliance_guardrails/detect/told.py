@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .phrases import Hit
 from .polarity import decisions
-from .reading import PUNCTUATION, Reading
+from .reading import NE, PUNCTUATION, Reading
 from .rulebook import Mention
 from .rules_models import Characteristic
 
@@ -19,7 +19,6 @@ STATE_REACH = 6
 EVENT_REACH = 4
 _NOBODY = frozenset({"nul", "nulle", "personne", "aucun", "aucune", "nobody"})
 _NEVER = frozenset({"jamais", "pas", "plus"})
-_NE = frozenset({"ne", "n"})
 _NEW_CLAUSE = frozenset({"mais", "et", "donc", "alors", "je", "j", "on", "nous", "qui", "que", "qu"})
 _ONE_THING = frozenset({"le", "l", "la", "du", "au"})
 BEFORE_NO_GROUP = _ONE_THING | {
@@ -67,13 +66,13 @@ _OWN = frozenset({"mon", "ma", "mes"})
 def norm(reading: Reading) -> bool:
     """True when the sentence tells a rule about everybody: "nul ne peut être écarté", "on ne licencie personne"."""
     words = reading.words
-    if _NOBODY.isdisjoint(words) or _NE.isdisjoint(words):
+    if _NOBODY.isdisjoint(words) or NE.isdisjoint(words):
         return False
     decided = decisions(reading)
     if not decided:
         return False
     for at, word in enumerate(words):
-        if word not in _NE:
+        if word not in NE:
             continue
         if not _NOBODY.isdisjoint(_subject(reading, at)):
             return _said_at_once(reading, at, decided)

@@ -10,13 +10,11 @@ from collections.abc import Sequence
 
 from .needs import foretells
 from .polarity import unfavourable
-from .reading import Reading
+from .reading import NE, PARTS, WE, Reading
 from .rules_models import Characteristic
 from .told import FACTS, HELPED
 
-_PARTS = frozenset({",", ":", ";"})
-JOINS = _PARTS | {"et", "donc", "alors"}
-_WE = frozenset({"je", "j", "on", "nous"})
+JOINS = PARTS | {"et", "donc", "alors"}
 THEY = frozenset({"il", "elle", "ils", "elles", "ce", "cela"})
 _THEMSELVES = frozenset({"il", "elle", "ils", "elles", "se", "s"})
 GUESS = frozenset({"forcement", "surement", "certainement", "probablement", "evidemment"})
@@ -30,7 +28,6 @@ BURDENS = frozenset({
     "justificatif", "justificatifs",
 })  # fmt: skip
 MUST = frozenset({"devra", "devrait", "doit", "exige", "exigez", "faut", "demande", "demandez", "ajoute", "ajoutez"})
-NE = frozenset({"ne", "n"})
 NEVER = frozenset({"pas", "plus", "jamais", "guere"})
 _CLITICS = frozenset({"le", "la", "les", "l", "lui", "leur", "s", "se", "y", "en"})
 _UNABLE = frozenset({"sait", "peut", "comprend", "suit"})
@@ -44,7 +41,7 @@ def verdict(reading: Reading, about: Characteristic, first: int, last: int) -> t
     for found in reading.predicates:
         if not first <= found.start < last or their_own(reading, found.start):
             continue
-        if found.value.family == "stereotype" and (about in FACTS or _WE.isdisjoint(part)):
+        if found.value.family == "stereotype" and (about in FACTS or WE.isdisjoint(part)):
             continue
         calls = not _CALLS.isdisjoint(words[found.end : found.end + 2])
         if not calls and _ours(words, found.start, first) and unfavourable(reading, found):
@@ -62,7 +59,7 @@ def verdict(reading: Reading, about: Characteristic, first: int, last: int) -> t
 
 def _ours(words: list[str], at: int, first: int) -> bool:
     """True when a verb is an order or what we do: "refuse", "je la bloque", "à refuser"."""
-    return at - first <= 1 or not _WE.isdisjoint(words[max(first, at - 3) : at])
+    return at - first <= 1 or not WE.isdisjoint(words[max(first, at - 3) : at])
 
 
 def _denied(reading: Reading, first: int, last: int, *, facts: bool = False) -> tuple[int, int] | None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import unicodedata
-from pathlib import Path
 
 import pytest
 from compliance_guardrails.detect.citations import check
@@ -156,13 +154,7 @@ def test_sentences_end_where_they_end(text: str, cited: list[bool]) -> None:
     assert found == cited
 
 
-FORMS = [
-    json.loads(line)
-    for line in (Path(__file__).parents[1] / "corpus" / "tune" / "forms_fr.jsonl").read_text("utf-8").splitlines()
-]
-
-
-@pytest.mark.parametrize("row", FORMS, ids=lambda row: row["id"])
+@pytest.mark.corpus("forms_fr.jsonl")
 def test_each_form_is_told_from_its_look_alike(row: dict) -> None:
     """Notes, captions, labels, brackets, titles; articles with a letter, ages, idioms: three of each and three not."""
     found = check(row["text"])

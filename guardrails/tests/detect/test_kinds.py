@@ -7,17 +7,10 @@ tested here.
 
 from __future__ import annotations
 
-import json
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 from compliance_guardrails.detect import attributes, bias, citations
-
-ROWS = [
-    json.loads(line)
-    for line in (Path(__file__).parents[1] / "corpus" / "tune" / "kinds_fr.jsonl").read_text("utf-8").splitlines()
-]
 
 
 def _found(detector: str, text: str) -> bool:
@@ -26,7 +19,7 @@ def _found(detector: str, text: str) -> bool:
     return bool(attributes.find(text) if detector == "protected_attribute" else bias.screen(text).findings)
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row["id"].startswith("kinds-")], ids=lambda row: row["id"])
+@pytest.mark.corpus("kinds_fr.jsonl", "kinds-")
 def test_each_kind_is_told_from_its_look_alike(row: dict) -> None:
     assert _found(row["detector"], row["text"]) is bool(row["label"])
 

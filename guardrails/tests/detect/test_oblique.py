@@ -6,19 +6,11 @@ exemptions and medical facts beside them. The sentences stand in the corpus to t
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 from compliance_guardrails.detect import bias
 
-ROWS = [
-    json.loads(line)
-    for line in (Path(__file__).parents[1] / "corpus" / "tune" / "oblique.jsonl").read_text("utf-8").splitlines()
-]
 
-
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
+@pytest.mark.corpus("oblique.jsonl")
 def test_an_oblique_statement_is_told_from_its_look_alike(row: dict) -> None:
     found = {finding.characteristic for finding in bias.screen(row["text"]).findings}
     assert row["kind"] in found if row["label"] else not found

@@ -17,30 +17,22 @@ from compliance_guardrails.detect.named import named
 from compliance_guardrails.detect.prepared import prepare
 from compliance_guardrails.detect.rulebook import load_book
 
-TUNE = Path(__file__).parents[1] / "corpus" / "tune"
+SYNTAX = Path(__file__).parents[1] / "corpus" / "tune" / "attributes_fr_syntax.jsonl"
 
 
-def _rows(name: str) -> list[dict]:
-    return [json.loads(line) for line in (TUNE / name).read_text("utf-8").splitlines()]
-
-
-ROWS = _rows("attributes_fr_syntax.jsonl")
-INSURER = _rows("attributes_fr_insurer.jsonl")
-
-
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
+@pytest.mark.corpus("attributes_fr_syntax.jsonl")
 def test_each_kind_is_told_from_its_look_alike(row: dict) -> None:
     assert bool(attributes.find(row["text"])) is bool(row["label"])
 
 
-@pytest.mark.parametrize("row", INSURER, ids=lambda row: row["id"])
+@pytest.mark.corpus("attributes_fr_insurer.jsonl")
 def test_the_sentences_of_an_insurers_day_are_told_apart_but_for_those_still_open(row: dict) -> None:
     """`open` rows are wrong today: one that comes right fails here until its mark is taken off."""
     assert (bool(attributes.find(row["text"])) is bool(row["label"])) is ("open" not in row)
 
 
 def test_each_kind_has_three_sentences_of_either_sort() -> None:
-    kinds = Counter(row["id"].rsplit("-", 1)[0] for row in ROWS)
+    kinds = Counter(json.loads(line)["id"].rsplit("-", 1)[0] for line in SYNTAX.read_text("utf-8").splitlines())
     assert len(kinds) == 46
     assert set(kinds.values()) == {3}
 

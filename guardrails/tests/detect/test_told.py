@@ -6,19 +6,11 @@ measured. Beside each kind stands a sentence of the same form that must still be
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 from compliance_guardrails.detect import bias
 
-ROWS = [
-    json.loads(line)
-    for line in (Path(__file__).parents[1] / "corpus" / "tune" / "told.jsonl").read_text("utf-8").splitlines()
-]
 
-
-@pytest.mark.parametrize("row", [row for row in ROWS if row["id"].startswith("told-")], ids=lambda row: row["id"])
+@pytest.mark.corpus("told.jsonl", "told-")
 def test_what_is_told_is_no_bias_and_bias_is_found(row: dict) -> None:
     assert bool(bias.screen(row["text"]).findings) is bool(row["label"])
 
