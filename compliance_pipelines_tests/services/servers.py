@@ -7,6 +7,7 @@ not WORM.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import http.client
 import os
@@ -36,20 +37,35 @@ class S3Server:
 
 
 def free_ports(count: int) -> list[int]:
-    """Distinct free ports low enough that port + 10000, which weed takes for gRPC, exists too."""
+    """Distinct free ports low enough that port + 10000, which weed takes for gRPC, exists too.
+
+    Each is this process's until it ends: a server binds its port seconds after it was chosen, and the test process
+    beside this one must not choose it meanwhile.
+    """
     found: list[int] = []
-    with contextlib.ExitStack() as stack:
-        for port in range(20000 + os.getpid() % 5000, 50000):
-            pair = [stack.enter_context(socket.socket()) for _ in range(2)]
-            try:
-                pair[0].bind(("127.0.0.1", port))
-                pair[1].bind(("127.0.0.1", port + 10000))
-            except OSError:
-                continue
+    for port in range(20000 + os.getpid() % 5000, 50000):
+        if _reserved(port):
             found.append(port)
-            if len(found) == count:
-                return found
+        if len(found) == count:
+            return found
     raise ServerError("no free ports")
+
+
+_KEPT = contextlib.ExitStack()
+atexit.register(_KEPT.close)
+
+
+def _reserved(port: int) -> bool:
+    """True when the port is free and from now on ours: a name without a file stands for it as long as we live."""
+    with contextlib.ExitStack() as tried:
+        try:
+            for number in (port, port + 10000):
+                tried.enter_context(socket.socket()).bind(("127.0.0.1", number))
+            name = _KEPT.enter_context(socket.socket(socket.AF_UNIX))
+            name.bind(f"\0compliance-pipelines-tests-{port}")
+        except OSError:
+            return False
+    return True
 
 
 @contextlib.contextmanager
